@@ -81,7 +81,8 @@ def get_world_rank_from_group_rank(group, group_rank_id):
     """The world's number of a group's rank."""
     _known(group, "get_world_rank_from_group_rank")
     if not isinstance(group_rank_id, int):
-        raise TypeError(f"For 'get_world_rank_from_group_rank', the argument 'group_rank_id' must be type of int, but got {type(group_rank_id)}.")
+        raise TypeError("For 'get_world_rank_from_group_rank', the argument 'group_rank_id' must be type of int, but got "
+                        f"{type(group_rank_id)}.")
     return _only(group_rank_id, "group_rank_id")
 
 
@@ -89,7 +90,8 @@ def get_group_rank_from_world_rank(world_rank_id, group):
     """A group's number of a rank."""
     _known(group, "get_group_rank_from_world_rank")
     if not isinstance(world_rank_id, int):
-        raise TypeError(f"For 'get_group_rank_from_world_rank', the argument 'world_rank_id' must be type of int, but got {type(world_rank_id)}.")
+        raise TypeError("For 'get_group_rank_from_world_rank', the argument 'world_rank_id' must be type of int, but got "
+                        f"{type(world_rank_id)}.")
     return _only(world_rank_id, "world_rank_id")
 
 

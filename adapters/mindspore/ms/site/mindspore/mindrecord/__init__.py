@@ -47,8 +47,10 @@ class FileWriter:
         for name, told in content.items():
             if not isinstance(told, dict) or told.get("type") not in (*NUMBERS, "string", "bytes"):
                 raise ValueError(f"Column '{name}' must have a type of {[*NUMBERS, 'string', 'bytes']}, but got {told}.")
-            if "shape" in told and (told["type"] not in NUMBERS or not isinstance(told["shape"], list) or sum(size == -1 for size in told["shape"]) > 1):
-                raise ValueError(f"Column '{name}': a shape is a list of sizes, of which one may be -1, of a column of numbers, but got {told}.")
+            shape = told.get("shape", [])
+            if "shape" in told and told["type"] not in NUMBERS or not isinstance(shape, list) or shape.count(-1) > 1:
+                raise ValueError(f"Column '{name}': a shape is a list of sizes, of which one may be -1, of a column of "
+                                 f"numbers, but got {told}.")
         self._schema = content
         return 0
 
@@ -174,12 +176,15 @@ def _told(array):
         return {"type": "string"}
     if array.dtype == np.uint8 and array.ndim == 1:
         return {"type": "bytes"}
-    kind = {"f": "float32" if array.dtype.itemsize < 8 else "float64", "i": "int32" if array.dtype.itemsize < 8 else "int64"}.get(array.dtype.kind, "int32" if array.dtype.itemsize < 4 else "int64")
+    wide = array.dtype.itemsize == 8 or array.dtype == np.uint32
+    kind = ("float" if array.dtype.kind == "f" else "int") + ("64" if wide else "32")
     return {"type": kind, "shape": [-1, *array.shape[1:]]} if array.ndim else {"type": kind}
 
 
 def _saved(array):
-    return str(np.char.decode(array) if array.dtype.kind == "S" else array) if array.dtype.kind in "SU" else array.tobytes() if array.dtype == np.uint8 and array.ndim == 1 else array
+    if array.dtype.kind in "SU":
+        return str(np.char.decode(array) if array.dtype.kind == "S" else array)
+    return array.tobytes() if array.dtype == np.uint8 and array.ndim == 1 else array
 
 
 def get_error_code(message=None):

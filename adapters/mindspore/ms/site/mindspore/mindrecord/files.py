@@ -34,7 +34,8 @@ def encode_blob(value, told):
 
 def narrowed(array):
     """Integers in as few bytes as each needs: their count, two bits of width for each, the values."""
-    codes = [next(code for code, width in enumerate(_WIDTHS) if -(1 << 8 * width - 1) <= value < 1 << 8 * width - 1) for value in array.tolist()]
+    codes = [next(code for code, width in enumerate(_WIDTHS) if -(1 << 8 * width - 1) <= value < 1 << 8 * width - 1)
+             for value in array.tolist()]  # fmt: skip
     padded = codes + [0] * (-len(codes) % 4)
     widths = bytes(padded[i] << 6 | padded[i + 1] << 4 | padded[i + 2] << 2 | padded[i + 3] for i in range(0, len(padded), 4))
     values = b"".join(value.to_bytes(_WIDTHS[code], "little", signed=True) for value, code in zip(array.tolist(), codes))
@@ -83,7 +84,8 @@ class Shard:
         """The page of a kind that has room for `size` more bytes."""
         page = self.open.get(kind)
         if size > self.page_size:
-            raise MRMError(f"{self.path}: a row of {size} bytes does not fit into a page of {self.page_size}; set_page_size() makes pages larger")
+            raise MRMError(f"{self.path}: a row of {size} bytes does not fit into a page of {self.page_size}; set_page_size() "
+                           "makes pages larger")
         if page is None or page["page_size"] + size > self.page_size:
             of_kind = sum(each["page_type"] == kind for each in self.pages)
             page = {"page_id": len(self.pages), "shard_id": 0, "page_type": kind, "page_type_id": of_kind, "start_row_id": len(self.rows),
@@ -116,12 +118,14 @@ class Shard:
         """Writes header and index."""
         for page in self.pages:
             page["shard_id"] = number
-        header = {"header_size": self.header_size, "page_size": self.page_size, "index_fields": [{"schema_id": 0, "field_name": name} for name in self.index],
+        header = {"header_size": self.header_size, "page_size": self.page_size,
+                  "index_fields": [{"schema_id": 0, "field_name": name} for name in self.index],
                   "page": self.pages, "schema": [{"schema": self.schema, "blob_fields": blob_fields(self.schema), "desc": "", "schema_id": 0}],
                   "shard_addresses": addresses, "shard_id": number, "statistics": [], "version": "3.0"}
         data = json.dumps(header).encode()
         if len(data) + 8 > self.header_size:
-            raise MRMError(f"{self.path}: the header of {len(data)} bytes does not fit into {self.header_size}; set_header_size() makes room")
+            raise MRMError(f"{self.path}: the header of {len(data)} bytes does not fit into {self.header_size}; "
+                           "set_header_size() makes room")
         self.file.seek(0)
         self.file.write(struct.pack("<Q", len(data)) + data)
         if not self.pages:
@@ -129,13 +133,15 @@ class Shard:
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
-        columns = "".join(f", INC_{place} INT, {name}_0 {'TEXT' if self.schema[name]['type'] == 'string' else 'NUMERIC'}" for place, name in enumerate(self.index))
+        columns = "".join(f", INC_{place} INT, {name}_0 "
+                          f"{'TEXT' if self.schema[name]['type'] == 'string' else 'NUMERIC'}" for place, name in enumerate(self.index))
         if os.path.exists(self.path + ".db"):
             os.remove(self.path + ".db")
         with sqlite3.connect(self.path + ".db") as base:
             base.execute("CREATE TABLE SHARD_NAME(NAME TEXT NOT NULL)")
             base.execute("INSERT INTO SHARD_NAME VALUES (?)", (os.path.basename(self.path),))
-            base.execute("CREATE TABLE INDEXES(ROW_ID INT NOT NULL, PAGE_ID_RAW INT, PAGE_OFFSET_RAW INT, PAGE_OFFSET_RAW_END INT, ROW_GROUP_ID INT, "
+            base.execute("CREATE TABLE INDEXES(ROW_ID INT NOT NULL, PAGE_ID_RAW INT, PAGE_OFFSET_RAW INT, PAGE_OFFSET_RAW_END "
+                         "INT, ROW_GROUP_ID INT, "
                          f"PAGE_ID_BLOB INT, PAGE_OFFSET_BLOB INT, PAGE_OFFSET_BLOB_END INT{columns}, PRIMARY KEY(ROW_ID))")
             rows = [(*row[:8], *(each for place, value in enumerate(row[8:]) for each in (place, value))) for row in self.rows]
             base.executemany(f"INSERT INTO INDEXES VALUES ({','.join('?' * (8 + 2 * len(self.index)))})", rows)

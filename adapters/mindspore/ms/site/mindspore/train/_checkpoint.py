@@ -142,6 +142,7 @@ def _array(name, dims, type_name, parts):
             raise ValueError(f"has the shape {dims} for {name[:80]!r}")
         count *= size
     if count * kind.itemsize != len(content):
-        raise ValueError(f"has {len(content)} bytes for {name[:80]!r}, whose shape {dims} and type {type_name} need {count * kind.itemsize}")
+        raise ValueError(f"has {len(content)} bytes for {name[:80]!r}, whose shape {dims} and type {type_name} need "
+                         f"{count * kind.itemsize}")
     values = np.frombuffer(content, kind)
     return values.reshape(() if scalar else dims).copy()

@@ -17,7 +17,8 @@ _ENDINGS = {"OM": ".om", "ONNX": ".onnx", "MINDIR": ".mindir"}
 class Recording:
     """The recorder of core while a network is called once: operators run, and become nodes.
 
-    names: {id of a tensor: its name}; tensors: {name: tensor}; nodes: (row, inputs, attributes, outputs), where an input is a name, an array or None.
+    names: {id of a tensor: its name}; tensors: {name: tensor}; nodes: (row, inputs, attributes, outputs), where an input is a name,
+    an array or None.
     """
 
     symbolic = False
@@ -108,7 +109,8 @@ def write_om(recording, results, path):
 
 
 def _write_beside(path, write):
-    handle, beside = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=os.path.splitext(path)[1], dir=os.path.dirname(os.path.abspath(path)))
+    folder, name = os.path.split(os.path.abspath(path))
+    handle, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=os.path.splitext(name)[1], dir=folder)
     os.close(handle)
     try:
         write(beside)
@@ -130,7 +132,8 @@ def export(net, inputs, file_name, file_format, options):
     if options:
         refuse(f"export({next(iter(options))}=...)", "is not supported", "export without it")
     if file_format not in _ENDINGS:
-        refuse(f"export(file_format='{file_format}')", "files of the device's compiler are not written", "file_format='OM', 'ONNX' or 'MINDIR'")
+        refuse(f"export(file_format='{file_format}')", "files of the device's compiler are not "
+               "written", "file_format='OM', 'ONNX' or 'MINDIR'")
     path = file_name if file_name.endswith(_ENDINGS[file_format]) else file_name + _ENDINGS[file_format]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     trained = net.training

@@ -86,7 +86,8 @@ def _attribute(name, value):
         return body + wire.float_field(2, float(value)) + wire.bytes_field(15, "scalar:value0") + wire.number_field(16, _FLOAT)
     if isinstance(value, str):
         return body + wire.bytes_field(5, value) + wire.bytes_field(15, "scalar:value0") + wire.number_field(16, _STRING)
-    return body + b"".join(wire.number_field(10, int(each)) for each in value) + wire.bytes_field(15, "scalar:value0") + wire.number_field(16, _INT64)
+    body += b"".join(wire.number_field(10, int(each)) for each in value)
+    return body + wire.bytes_field(15, "scalar:value0") + wire.number_field(16, _INT64)
 
 
 def _pad(told):
@@ -148,10 +149,16 @@ def _clip(w, inputs, output, told):
         w.node("Minimum", [w.node("Maximum", inputs[:2], w.fresh()), inputs[2]], output)
 
 
+def _leaky_relu(w, inputs, output, told):
+    bent = w.node("Mul", [inputs[0], np.float32(told["alpha"]).reshape(())], w.fresh())
+    w.node("Maximum", [inputs[0], bent], output)
+
+
 def _slice(w, inputs, output, told):
     begin, end, _, steps = (w.array(each).tolist() for each in inputs[1:])
     parts = [slice(*each).indices(size) for each, size in zip(zip(begin, end, steps), w.shape(inputs[0]))]
-    w.node("StridedSlice", [inputs[0], *(tuple(each) for each in zip(*parts))], output, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    w.node("StridedSlice", [inputs[0], *(tuple(each) for each in zip(*parts))], output, **masks)
 
 
 _OPERATORS = {
@@ -166,7 +173,7 @@ _OPERATORS = {
     "LogSoftmax": lambda w, inputs, output, told: w.node("LogSoftmax", inputs, output, axis=told["axis"]),
     "Concat": lambda w, inputs, output, told: w.node("Concat", [w.node("MakeTuple", inputs, w.fresh())], output, axis=told["axis"]),
     "Gather": lambda w, inputs, output, told: w.node("Gather", [*inputs, told["axis"]], output),
-    "LeakyRelu": lambda w, inputs, output, told: w.node("Maximum", [inputs[0], w.node("Mul", [inputs[0], np.float32(told["alpha"]).reshape(())], w.fresh())], output),
+    "LeakyRelu": _leaky_relu,
 }  # fmt: skip
 
 
@@ -359,7 +366,8 @@ def load(path):
     if not isinstance(path, str):
         raise ValueError(f"For 'load', the argument 'file_name' must be string, but got {type(path)}.")
     if not path.endswith(".mindir"):
-        raise ValueError("For 'load', the argument 'file_name'(MindIR file) should end with '.mindir', please input the correct 'file_name'.")
+        raise ValueError("For 'load', the argument 'file_name'(MindIR file) should end with '.mindir', please input the "
+                         "correct 'file_name'.")
     if not os.path.exists(path):
         raise ValueError(f"For 'load', the argument 'file_name'(MindIR file) does not exist: {path}.")
     try:

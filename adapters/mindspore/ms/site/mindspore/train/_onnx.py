@@ -187,7 +187,7 @@ def _tile(graph, inputs, outputs, attributes):
 
 
 def _cast(graph, inputs, outputs, attributes):
-    graph.node("Cast", inputs, outputs, to=_TYPES[np.dtype(str(attributes["dtype"]) if isinstance(attributes["dtype"], str) else attributes["dtype"])])
+    graph.node("Cast", inputs, outputs, to=_TYPES[np.dtype(attributes["dtype"])])
 
 
 def _slice(graph, inputs, outputs, attributes):
@@ -249,7 +249,8 @@ def write(recording, results, path):
     body += b"".join(wire.bytes_field(5, _tensor(name, array)) for name, array in graph.used.items())
     body += b"".join(wire.bytes_field(11, _port(name, recording.tensors[name].asnumpy())) for name in recording.inputs)
     body += b"".join(wire.bytes_field(12, _port(name, recording.tensors[result].asnumpy())) for name, result in names.items())
-    model = wire.number_field(1, IR_VERSION) + wire.bytes_field(2, "cairn") + wire.bytes_field(7, body) + wire.bytes_field(8, wire.number_field(2, OPSET))
+    model = wire.number_field(1, IR_VERSION) + wire.bytes_field(2, "cairn") + wire.bytes_field(7, body)
+    model += wire.bytes_field(8, wire.number_field(2, OPSET))
     with open(path, "wb") as file:
         file.write(model)
 

@@ -23,8 +23,8 @@ def check_value_type(name, value, kinds, who=None):
     """TypeError unless the value is of the kinds; bool is no int."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        raise TypeError(f"For '{who}', the argument '{name}' must be {' or '.join(each.__name__ for each in kinds)}, but got {type(value).__name__}." if who
-                        else f"The argument '{name}' must be {' or '.join(each.__name__ for each in kinds)}, but got {type(value).__name__}.")
+        wanted = " or ".join(each.__name__ for each in kinds)
+        raise TypeError((f"For '{who}', the" if who else "The") + f" argument '{name}' must be {wanted}, but got {type(value).__name__}.")
     return value
 
 

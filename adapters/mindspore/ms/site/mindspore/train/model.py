@@ -47,7 +47,8 @@ class Model:
     def _check_kwargs(kwargs):
         for name in kwargs:
             if name not in ("loss_scale_manager", "keep_batchnorm_fp32", "boost_config_dict"):
-                raise ValueError(f"The argument '{name}' in '**kwargs' should be one of 'loss_scale_manager', 'keep_batchnorm_fp32', 'boost_config_dict'.")
+                raise ValueError(f"The argument '{name}' in '**kwargs' should be one of 'loss_scale_manager', "
+                                 "'keep_batchnorm_fp32', 'boost_config_dict'.")
         amp._check_kwargs({name: value for name, value in kwargs.items() if name != "boost_config_dict"})
 
     def _build_train_network(self):
@@ -69,7 +70,8 @@ class Model:
             return
         if eval_network is not None:
             if eval_indexes is not None and not (isinstance(eval_indexes, list) and len(eval_indexes) == 3):
-                raise ValueError("The argument 'eval_indexes' must be a list or None. If 'eval_indexes' is a list, length of it must be three. "
+                raise ValueError("The argument 'eval_indexes' must be a list or None. If 'eval_indexes' is a list, length of "
+                                 "it must be three. "
                                  f"But got 'eval_indexes' {eval_indexes}")
             self._eval_network, self._eval_indexes = eval_network, eval_indexes
         else:
@@ -94,14 +96,16 @@ class Model:
             valid_dataset_sink_mode=True, sink_size=-1, initial_epoch=0):
         """Trains, and evaluates after each valid_frequency epochs, or after the epochs of a list."""
         if valid_dataset is not None and not self._metric_fns:
-            raise ValueError("For Model.fit, the model argument 'metrics' cannot be None or empty, you should set the argument 'metrics' for model.")
+            raise ValueError("For Model.fit, the model argument 'metrics' cannot be None or empty, you should set the argument "
+                             "'metrics' for model.")
         check_value_type("valid_dataset_sink_mode", valid_dataset_sink_mode, bool, "Model.fit")
         valid = None
         if valid_dataset is not None:
             if isinstance(valid_frequency, int):
                 check_int("valid_frequency", valid_frequency, 1, "Model.fit")
             elif not isinstance(valid_frequency, (list, tuple, set)):
-                raise TypeError(f"For Model.fit, the type of 'valid_frequency' must be int, list, tuple or set, but got {type(valid_frequency)}.")
+                raise TypeError("For Model.fit, the type of 'valid_frequency' must be int, list, tuple or set, but got "
+                                f"{type(valid_frequency)}.")
             valid = (valid_dataset, valid_frequency)
         self._train_all(epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch, valid)
 
@@ -109,7 +113,8 @@ class Model:
         check_int("epoch", epoch, 1, "Model.train")
         check_int("initial_epoch", initial_epoch, 0, "Model.train")
         if initial_epoch >= epoch:
-            raise ValueError(f"For 'Model.train', the argument 'epoch' must be greater than the 'initial_epoch', but got the epoch {epoch}, the initial epoch {initial_epoch}.")
+            raise ValueError("For 'Model.train', the argument 'epoch' must be greater than the 'initial_epoch', but got the "
+                             f"epoch {epoch}, the initial epoch {initial_epoch}.")
         check_value_type("dataset_sink_mode", dataset_sink_mode, bool, "Model.train")
         check_value_type("sink_size", sink_size, int, "Model.train")
         if sink_size != -1 and sink_size <= 0:
@@ -178,7 +183,8 @@ class Model:
         if asked and context.get_context("device_target") == "CPU":
             if not level.at_least("1.1"):
                 raise RuntimeError("CPU does not support dataset_sink_mode=True.")
-            (logger.info if level.at_least("1.10") else logger.warning)("The CPU cannot support dataset sink mode currently. So the training process will be performed with dataset not sink.")
+            (logger.info if level.at_least("1.10") else logger.warning)("The CPU cannot support dataset sink mode currently. "
+                                                                        "So the training process will be performed with dataset not sink.")
             return False
         return asked
 
@@ -194,7 +200,8 @@ class Model:
 
     def _check_row(self, row):
         if self._loss_fn is not None and len(row) != 2:
-            raise ValueError("When 'loss_fn' is not None, 'train_dataset' should return two elements, but got {}, please check the number of elements "
+            raise ValueError("When 'loss_fn' is not None, 'train_dataset' should return two elements, but got {}, please check "
+                             "the number of elements "
                              "returned by 'train_dataset'".format(len(row)))
 
     # Evaluation and prediction.
@@ -203,7 +210,8 @@ class Model:
         """{metric: value} of a dataset."""
         check_value_type("dataset_sink_mode", dataset_sink_mode, bool, "Model.eval")
         if not self._metric_fns:
-            raise ValueError("For Model.eval, the model argument 'metrics' cannot be None or empty, you should set the argument 'metrics' for model.")
+            raise ValueError("For Model.eval, the model argument 'metrics' cannot be None or empty, you should set the "
+                             "argument 'metrics' for model.")
         if isinstance(self._eval_network, nn.GraphCell) and dataset_sink_mode:
             raise ValueError("Sink mode is currently not supported when evaluating with a GraphCell.")
         self._sinks(dataset_sink_mode)
@@ -279,7 +287,8 @@ class Model:
             if dataset is not None and dataset.get_dataset_size() == 0:
                 raise ValueError("There is no valid data in dataset, please check dataset file firstly.")
         if valid_dataset is not None and not self._metric_fns:
-            raise RuntimeError("If define `valid_dataset`, metric fn can not be None or empty, you should set the argument 'metrics' for model.")
+            raise RuntimeError("If define `valid_dataset`, metric fn can not be None or empty, you should set the argument "
+                               "'metrics' for model.")
 
     def init(self, train_dataset=None, valid_dataset=None):
         """The name of build in 0.5."""

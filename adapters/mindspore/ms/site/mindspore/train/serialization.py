@@ -36,7 +36,8 @@ def _entries(save_obj):
     if isinstance(save_obj, (list, tuple)):
         for each in save_obj:
             if not isinstance(each, dict) or not {"name", "data"} <= each.keys():
-                raise TypeError("For 'save_checkpoint', the elements of the argument 'save_obj' must be dicts with the keys 'name' and 'data'.")
+                raise TypeError("For 'save_checkpoint', the elements of the argument 'save_obj' must be dicts with the keys "
+                                "'name' and 'data'.")
         return [(each["name"], each["data"]) for each in save_obj]
     raise TypeError("For 'save_checkpoint', the argument 'save_obj' must be nn.Cell or list, but got {}.".format(type(save_obj)))
 
@@ -115,11 +116,14 @@ def _check_file(path):
     if not isinstance(path, str):
         raise TypeError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(path)}.")
     if not path.endswith(".ckpt"):
-        raise ValueError(f"For 'load_checkpoint', the checkpoint file should end with '.ckpt', please input the correct 'ckpt_file_name', but got {path}.")
+        raise ValueError("For 'load_checkpoint', the checkpoint file should end with '.ckpt', please input the correct "
+                         f"'ckpt_file_name', but got {path}.")
     if not os.path.exists(path):
-        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {path} does not exist, please check whether the 'ckpt_file_name' is correct.")
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {path} does not exist, please check whether the "
+                         "'ckpt_file_name' is correct.")
     if os.path.getsize(path) == 0:
-        raise ValueError(f"For 'load_checkpoint', the checkpoint file {path} may be empty, please check whether the 'ckpt_file_name' is correct.")
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file {path} may be empty, please check whether the "
+                         "'ckpt_file_name' is correct.")
 
 
 def _prefixes(value, name):
@@ -159,7 +163,8 @@ def load_checkpoint(ckpt_file_name, net=None, strict_load=False, filter_prefix=N
             continue
         parameters[name] = value if isinstance(value, str) else Parameter(Tensor(value), name=name)
     if not parameters:
-        raise ValueError(f"The loaded parameter dict is empty after filter or specify, please check whether 'filter_prefix' or 'specify_prefix' are set correctly: {ckpt_file_name}.")
+        raise ValueError("The loaded parameter dict is empty after filter or specify, please check whether 'filter_prefix' or "
+                         f"'specify_prefix' are set correctly: {ckpt_file_name}.")
     if net is not None:
         load_param_into_net(net, parameters, strict_load)
     return parameters
@@ -210,7 +215,8 @@ def _without_prefix(own, parameter_dict, missing):
     for end in sorted((place + 1 for place, each in enumerate(shared) if each == "."), reverse=True):
         fitting = [name for name in missing if isinstance(parameter_dict.get(name[end:]), Tensor)]
         if fitting:
-            logger.warning(f"The names of {len(fitting)} parameters of the network fit those of the file without the prefix '{shared[:end]}'; they are loaded.")
+            logger.warning(f"The names of {len(fitting)} parameters of the network fit those of the file without the prefix "
+                           f"'{shared[:end]}'; they are loaded.")
             for name in fitting:
                 _put(own[name], parameter_dict[name[end:]], False)
             return [name for name in missing if name not in fitting]
@@ -221,7 +227,8 @@ def _report(missing, parameter_dict, own):
     if not missing:
         return
     unused = [name for name in parameter_dict if name not in own]
-    logger.warning(f"For 'load_param_into_net', {len(missing)} parameters in the 'net' are not loaded, because they are not in the 'parameter_dict', please check whether the network structure is consistent when training and loading checkpoint.")
+    logger.warning(f"For 'load_param_into_net', {len(missing)} parameters in the 'net' are not loaded, because they are not in "
+                   "the 'parameter_dict', please check whether the network structure is consistent when training and loading checkpoint.")
     for name in missing:
         near = difflib.get_close_matches(name, unused, n=1, cutoff=0.6)
         logger.warning(f"{name} is not loaded." + (f" The nearest name in the file is {near[0]}." if near else ""))
@@ -235,11 +242,13 @@ def _put(parameter, value, strict_load):
     have, given = parameter.asnumpy(), value.asnumpy()
     name = parameter.name
     if have.shape != given.shape and not _trailing_ones(have.shape, given.shape):
-        raise RuntimeError(f"For 'load_param_into_net', {name} in the argument 'net' should have the same shape as {name} in the argument 'parameter_dict'. "
+        raise RuntimeError(f"For 'load_param_into_net', {name} in the argument 'net' should have the same shape as {name} in "
+                           "the argument 'parameter_dict'. "
                            f"But got its shape {have.shape} in the argument 'net' and shape {given.shape} in the argument 'parameter_dict'. "
                            "May you need to check whether the checkpoint you loaded is correct or the batch size and so on in the 'net' and 'parameter_dict' are same.")
     if have.dtype != given.dtype and (strict_load or _family(have.dtype) != _family(given.dtype)):
-        raise RuntimeError(f"For 'load_param_into_net', {name} in the argument 'net' should have the same type as {name} in the argument 'parameter_dict'. "
+        raise RuntimeError(f"For 'load_param_into_net', {name} in the argument 'net' should have the same type as {name} in "
+                           "the argument 'parameter_dict'. "
                            f"But got its type {parameter.dtype} in the argument 'net' and type {value.dtype} in the argument 'parameter_dict'.")
     parameter.set_data(Tensor(given.reshape(have.shape).astype(have.dtype)))
 

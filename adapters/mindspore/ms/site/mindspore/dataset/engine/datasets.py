@@ -354,7 +354,8 @@ _MAP_05 = ["input_columns", "operations", "output_columns", "columns_order", "nu
 
 def _map_arguments(arguments, named):
     def is_columns(value):
-        return isinstance(value, str) or (isinstance(value, (list, tuple)) and len(value) > 0 and all(isinstance(each, str) for each in value))
+        values = [value] if isinstance(value, str) else value
+        return isinstance(values, (list, tuple)) and len(values) > 0 and all(isinstance(each, str) for each in values)
 
     first_is_columns = not level.at_least("1.1")
     if arguments and arguments[0] is not None:
@@ -569,7 +570,7 @@ def places_of(names, have, who):
 
 def arrays(values):
     """A transform's results as arrays."""
-    return [value if isinstance(value, np.ndarray) else np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value) for value in values]
+    return [np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value) for value in values]
 
 
 class Filter(Dataset):
@@ -629,7 +630,8 @@ class Renaming(Dataset):
 
         def placed(row, results):
             if len(results) != len(made):
-                raise RuntimeError(f"Invalid columns, the number of results, {len(results)}, does not match the number of output columns, {len(made)}.")
+                raise RuntimeError(f"Invalid columns, the number of results, {len(results)}, does not match the number of "
+                                   f"output columns, {len(made)}.")
             return tuple(results[place] if new else row[place] for new, place in sources)
 
         return placed
@@ -664,7 +666,8 @@ def _applied(operation, values):
         return [operation(value) for value in values]
     result = operation(*values)
     if result is None:
-        raise RuntimeError(f"map operation: {getattr(operation, '__name__', type(operation).__name__)} returned None, it must return a value for each column.")
+        raise RuntimeError(f"map operation: {getattr(operation, '__name__', type(operation).__name__)} returned None, it must "
+                           "return a value for each column.")
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 

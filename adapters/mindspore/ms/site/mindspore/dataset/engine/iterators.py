@@ -45,7 +45,10 @@ class Iterator:
     def _value(self, value):
         if value.dtype.kind in "SU":
             # numpy.str_ since 1.9, bytes before
-            value = value.astype(np.str_) if level.at_least("1.10") else np.char.encode(value, "utf-8") if value.dtype.kind == "U" else value
+            if level.at_least("1.10"):
+                value = value.astype(np.str_)
+            elif value.dtype.kind == "U":
+                value = np.char.encode(value, "utf-8")
         if self._numpy:
             return value
         from mindspore.common.tensor import Tensor

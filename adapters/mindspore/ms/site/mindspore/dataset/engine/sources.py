@@ -43,7 +43,8 @@ class Mappable(Dataset):
             if num_shards is not None:
                 raise RuntimeError("sampler and sharding cannot be specified at the same time.")
             if num_samples is not None and isinstance(sampler, samplers.BuiltinSampler):
-                raise ValueError("Conflicting arguments during sampler assignments: num_samples and sampler cannot be specified at the same time.")
+                raise ValueError("Conflicting arguments during sampler assignments: num_samples and sampler cannot be "
+                                 "specified at the same time.")
             return _as_sampler(sampler)
         shuffled = self.may_shuffle if shuffle is None else bool(shuffle)
         if num_shards is not None:
@@ -129,7 +130,9 @@ class GeneratorDataset(Mappable):
         if column_names is None and schema is None:
             raise ValueError("Neither columns_names nor schema are provided.")
         if column_names is not None:
-            column_names = columns_of(column_names.split(",") if isinstance(column_names, str) and "," in column_names else column_names, "column_names")
+            if isinstance(column_names, str):
+                column_names = column_names.split(",")
+            column_names = columns_of(column_names, "column_names")
         self.source, self.names = source, column_names or schema.names()
         self.types = column_types or (schema.types() if schema is not None else None)
         if self.types is not None and len(self.types) != len(self.names):
@@ -196,7 +199,8 @@ class NumpySlicesDataset(GeneratorDataset):
     def __init__(self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None,
                  num_shards=None, shard_id=None):
         if not isinstance(data, (list, tuple, dict, np.ndarray)) and not hasattr(data, "to_dict"):
-            raise TypeError(f"Unsupported data type: {type(data)}, only support some common python data type, like list, tuple, dict, and numpy array.")
+            raise TypeError(f"Unsupported data type: {type(data)}, only support some common python data type, like list, "
+                            "tuple, dict, and numpy array.")
         if hasattr(data, "to_dict") and not isinstance(data, dict):
             data = data.to_dict("list")
         if len(data) == 0:
@@ -327,7 +331,8 @@ class MnistDataset(Labelled):
             if len(images[-1]) != len(labels[-1]):
                 raise RuntimeError(f"{self.dataset_dir}: {len(images[-1])} images but {len(labels[-1])} labels of {kind}")
         if not images:
-            raise RuntimeError(f"Invalid data, no {' or '.join(kinds)} files of MNIST (such as {kinds[0]}-images-idx3-ubyte) in {self.dataset_dir}, "
+            raise RuntimeError(f"Invalid data, no {' or '.join(kinds)} files of MNIST (such as {kinds[0]}-images-idx3-ubyte) "
+                               f"in {self.dataset_dir}, "
                                f"which holds: {', '.join(sorted(os.listdir(self.dataset_dir))[:8]) or 'nothing'}")
         return np.concatenate(images), np.concatenate(labels)
 
@@ -360,7 +365,8 @@ class Cifar10Dataset(Labelled):
                 if found:
                     parts = [read(file) for file in found]
                     return tuple(np.concatenate(each) for each in zip(*parts))
-        raise RuntimeError(f"Invalid data, neither {wanted[0]}.bin nor {wanted[0]} in {self.dataset_dir} or {', '.join(self.inner[:2])} below it; "
+        raise RuntimeError(f"Invalid data, neither {wanted[0]}.bin nor {wanted[0]} in {self.dataset_dir} or "
+                           f"{', '.join(self.inner[:2])} below it; "
                            f"it holds: {', '.join(sorted(os.listdir(self.dataset_dir))[:8]) or 'nothing'}")
 
     def _binary(self, file):
@@ -416,7 +422,8 @@ class ImageFolderDataset(Mappable):
         extensions = tuple(each.lower() for each in extensions or (".jpg", ".jpeg", ".bmp", ".png", ".gif"))
         folders = sorted(entry.name for entry in os.scandir(self.dataset_dir) if entry.is_dir())
         if class_indexing is not None and not isinstance(class_indexing, dict):
-            raise TypeError(f"Argument class_indexing with value {class_indexing} is not of type [<class 'dict'>], but got {type(class_indexing)}.")
+            raise TypeError(f"Argument class_indexing with value {class_indexing} is not of type [<class 'dict'>], but got "
+                            f"{type(class_indexing)}.")
         self.classes = dict(class_indexing) if class_indexing else {name: place for place, name in enumerate(folders)}
         self.files = [(os.path.join(self.dataset_dir, name, file), self.classes[name])
                       for name in folders if name in self.classes
@@ -425,7 +432,8 @@ class ImageFolderDataset(Mappable):
 
     def count(self):
         if not self.files:
-            raise RuntimeError(f"Invalid data, no images in the folders of {self.dataset_dir}; an image lies in <folder>/<class>/<image>.jpg")
+            raise RuntimeError(f"Invalid data, no images in the folders of {self.dataset_dir}; an image lies in "
+                               "<folder>/<class>/<image>.jpg")
         return len(self.files)
 
     def row(self, index):
@@ -590,7 +598,8 @@ class TFRecordDataset(Lines):
             raise RuntimeError(f"Invalid data, no column '{name}' in {where}, which has {sorted(example)}")
         value = example[name]
         if told is not None:
-            value = value if told["type"].kind == "S" else np.frombuffer(value[0], np.uint8) if value.dtype.kind == "S" else value.astype(told["type"])
+            if told["type"].kind != "S":
+                value = np.frombuffer(value[0], np.uint8) if value.dtype.kind == "S" else value.astype(told["type"])
             if told["shape"] is not None:
                 value = value.reshape(told["shape"])
         return value

@@ -160,7 +160,8 @@ class Lookup(Transform):
         words = to_str(value)
         numbers = [self.numbers.get(str(word), self.unknown) for word in words.ravel()]
         if None in numbers:
-            raise RuntimeError(f"Lookup: word {words.ravel()[numbers.index(None)]} does not exist in vocab, and unknown_token is not specified.")
+            raise RuntimeError(f"Lookup: word {words.ravel()[numbers.index(None)]} does not exist in vocab, and unknown_token "
+                               "is not specified.")
         return np.array(numbers, self.kind).reshape(words.shape)
 
 

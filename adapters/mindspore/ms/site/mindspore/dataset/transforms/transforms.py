@@ -49,7 +49,8 @@ def to_numpy_type(data_type):
     try:
         return np.dtype(mstype.dtype_to_nptype(data_type))
     except (TypeError, KeyError, ValueError):
-        raise TypeError(f"Argument data_type with value {data_type} is not of type [mindspore.dtype, numpy.dtype], but got {type(data_type)}.") from None
+        raise TypeError(f"Argument data_type with value {data_type} is not of type [mindspore.dtype, numpy.dtype], but got "
+                        f"{type(data_type)}.") from None
 
 
 class TypeCast(Transform):

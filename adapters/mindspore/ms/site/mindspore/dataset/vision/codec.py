@@ -30,7 +30,8 @@ def decode(data, name="image"):
 
 
 def _bmp(data):
-    start, width, height, bits, packed = (*struct.unpack_from("<I", data, 10), *struct.unpack_from("<ii", data, 18), *struct.unpack_from("<HI", data, 28))
+    (start,), (width, height) = struct.unpack_from("<I", data, 10), struct.unpack_from("<ii", data, 18)
+    bits, packed = struct.unpack_from("<HI", data, 28)
     if bits not in (24, 32) or packed:
         raise ValueError(f"a BMP file of {bits} bits a pixel, packed by {packed}, is not supported")
     stride = (width * bits // 8 + 3) // 4 * 4

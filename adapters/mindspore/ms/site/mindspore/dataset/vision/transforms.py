@@ -28,7 +28,8 @@ def image_of(value, who):
 def size_of(size, name="size"):
     """(height, width) of a size; an int is a square."""
     if isinstance(size, bool) or not isinstance(size, (int, list, tuple)):
-        raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], but got {type(size)}.")
+        raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], "
+                        f"but got {type(size)}.")
     pair = (size, size) if isinstance(size, int) else tuple(size)
     if len(pair) != 2:
         raise TypeError(f"{name} should be a single integer or a list/tuple (h, w) of length 2.")
@@ -182,8 +183,10 @@ class RandomCrop(Transform):
             if any(more):
                 image = filled(image, more[1], more[0], more[1], more[0], self.fill_value, self.mode)
         if image.shape[0] < height or image.shape[1] < width:
-            raise RuntimeError(f"RandomCrop: invalid crop size, crop size {list(self.pair)} is bigger than the image dimensions {list(image.shape[:2])}")
-        return cut(image, self.rng.randint(image.shape[0] - height + 1), self.rng.randint(image.shape[1] - width + 1), height, width, "RandomCrop")
+            raise RuntimeError(f"RandomCrop: invalid crop size, crop size {list(self.pair)} is bigger than the image "
+                               f"dimensions {list(image.shape[:2])}")
+        top, left = self.rng.randint(image.shape[0] - height + 1), self.rng.randint(image.shape[1] - width + 1)
+        return cut(image, top, left, height, width, "RandomCrop")
 
 
 class Crop(Transform):
@@ -317,7 +320,8 @@ class Normalize(Transform):
         image = image[..., None] if image.ndim == 2 and self.is_hwc else image[None] if image.ndim == 2 else image
         channels = image.shape[-1 if self.is_hwc else 0]
         if len(self.mean) not in (1, channels):
-            raise RuntimeError(f"Normalize: number of channels does not match the size of mean and std vectors, got channels: {channels}, size of mean: {len(self.mean)}")
+            raise RuntimeError("Normalize: number of channels does not match the size of mean and std vectors, got channels: "
+                               f"{channels}, size of mean: {len(self.mean)}")
         shape = (-1,) if self.is_hwc else (-1, 1, 1)
         made = (image.astype(np.float32) - self.mean.reshape(shape)) / self.std.reshape(shape)
         return made.reshape(np.shape(value)) if np.ndim(value) == 2 else made
@@ -512,7 +516,8 @@ class GaussianBlur(Transform):
             sigma = sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8
             weights = np.exp(-((np.arange(window) - window // 2) ** 2) / (2 * sigma**2))
             padded = np.pad(made, [(window // 2, window // 2) if each == axis else (0, 0) for each in range(made.ndim)], mode="reflect")
-            made = sum(weight * np.take(padded, np.arange(place, place + value.shape[axis]), axis) for place, weight in enumerate(weights / weights.sum()))
+            size = value.shape[axis]
+            made = sum(weight * np.take(padded, np.arange(place, place + size), axis) for place, weight in enumerate(weights / weights.sum()))
         return to_kind(made, value.dtype)
 
 
@@ -562,9 +567,11 @@ class Rotate(Transform):
         middle = self.center or ((width - 1) / 2, (height - 1) / 2)
         size = (height, width)
         if self.expand:
-            size = tuple(int(math.ceil(round(each, 6))) for each in (abs(width * sine) + abs(height * cosine), abs(width * cosine) + abs(height * sine)))
+            box = abs(width * sine) + abs(height * cosine), abs(width * cosine) + abs(height * sine)
+            size = tuple(int(math.ceil(round(each, 6))) for each in box)
         down, across = np.indices(size).astype(np.float64)
-        across, down = across - (size[1] - 1) / 2 * self.expand - middle[0] * (not self.expand), down - (size[0] - 1) / 2 * self.expand - middle[1] * (not self.expand)
+        turned_about = ((size[1] - 1) / 2, (size[0] - 1) / 2) if self.expand else middle
+        across, down = across - turned_about[0], down - turned_about[1]
         x, y = cosine * across - sine * down + middle[0], sine * across + cosine * down + middle[1]
         if self.inter == Inter.NEAREST:
             parts = [(np.rint(y).astype(int), np.rint(x).astype(int), 1.0)]

@@ -37,10 +37,13 @@ class CheckpointConfig:
         self.model_type = kwargs.pop("model_type", None if level.at_least("1.1") else _checkpoint.MODEL_TYPE)
         if kwargs:
             raise TypeError(f"CheckpointConfig() got an unexpected keyword argument '{next(iter(kwargs))}'")
-        steps, seconds = _optional("save_checkpoint_steps", save_checkpoint_steps), _optional("save_checkpoint_seconds", save_checkpoint_seconds)
-        most, minutes = _optional("keep_checkpoint_max", keep_checkpoint_max), _optional("keep_checkpoint_per_n_minutes", keep_checkpoint_per_n_minutes)
+        steps = _optional("save_checkpoint_steps", save_checkpoint_steps)
+        seconds = _optional("save_checkpoint_seconds", save_checkpoint_seconds)
+        most = _optional("keep_checkpoint_max", keep_checkpoint_max)
+        minutes = _optional("keep_checkpoint_per_n_minutes", keep_checkpoint_per_n_minutes)
         if not steps and not seconds and not most and not minutes:
-            raise ValueError("For 'CheckpointConfig', the argument 'save_checkpoint_steps', 'save_checkpoint_seconds', 'keep_checkpoint_max' "
+            raise ValueError("For 'CheckpointConfig', the argument 'save_checkpoint_steps', 'save_checkpoint_seconds', "
+                             "'keep_checkpoint_max' "
                              "and 'keep_checkpoint_per_n_minutes' can't be all None or 0.")
         self._save_checkpoint_steps, self._save_checkpoint_seconds = steps, None if steps else seconds
         self._keep_checkpoint_max, self._keep_checkpoint_per_n_minutes = most, None if most else minutes
@@ -81,12 +84,14 @@ def _append_info(info):
     for each in info:
         if isinstance(each, str):
             if each not in ("epoch_num", "step_num"):
-                raise TypeError(f"For 'CheckpointConfig', the elements of 'append_info' that are str must be 'epoch_num' or 'step_num', but got {each}.")
+                raise TypeError("For 'CheckpointConfig', the elements of 'append_info' that are str must be 'epoch_num' or "
+                                f"'step_num', but got {each}.")
             told[each] = 0
         elif isinstance(each, dict):
             for name, value in each.items():
                 if not isinstance(name, str) or not isinstance(value, (int, float, bool, Tensor)):
-                    raise TypeError(f"For 'CheckpointConfig', 'append_info' must hold numbers and Parameters by name, but got {name}: {value!r}.")
+                    raise TypeError("For 'CheckpointConfig', 'append_info' must hold numbers and Parameters by name, but got "
+                                    f"{name}: {value!r}.")
             told.update(each)
         else:
             raise TypeError(f"For 'CheckpointConfig', the elements of 'append_info' must be str or dict, but got {type(each)}.")
@@ -150,7 +155,8 @@ class ModelCheckpoint(Callback):
 
     def __init__(self, prefix="CKP", directory=None, config=None):
         if not isinstance(prefix, str) or prefix.find("/") >= 0:
-            raise ValueError("For 'ModelCheckpoint', the argument 'prefix' for checkpoint file name is invalid, 'prefix' must be string and does not contain '/', "
+            raise ValueError("For 'ModelCheckpoint', the argument 'prefix' for checkpoint file name is invalid, 'prefix' must "
+                             "be string and does not contain '/', "
                              "but got {}.".format(prefix))
         self._prefix, self._exception_prefix = prefix, prefix
         self._directory = make_directory(directory if directory is not None else os.path.join(os.getcwd(), ""), "directory")

@@ -31,7 +31,7 @@ class LossMonitor(Callback):
         if isinstance(loss, (float, np.floating)) and not np.isfinite(loss):
             raise ValueError(self._invalid(told.cur_epoch_num, step))
         if self._due(told.cur_step_num):
-            print(("epoch: %s step: %s, loss is %s" if level.at_least("1.1") else "epoch: %s step %s, loss is %s") % (told.cur_epoch_num, step, loss), flush=True)
+            print(f"epoch: {told.cur_epoch_num} step{':' if level.at_least('1.1') else ''} {step}, loss is {loss!s}", flush=True)
 
     on_train_step_end = step_end
 

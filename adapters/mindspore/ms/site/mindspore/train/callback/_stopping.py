@@ -47,7 +47,8 @@ class _Watch(Callback):
         measures["loss"] = number(step_loss(told.net_outputs))
         value = measures.get(self.monitor)
         if value is None:
-            logger.warning(f"{type(self).__name__} is conditioned on {self.monitor}, which is not available; there are: {', '.join(measures)}.")
+            logger.warning(f"{type(self).__name__} is conditioned on {self.monitor}, which is not available; there are: "
+                           f"{', '.join(measures)}.")
             return None
         if isinstance(value, np.ndarray) and value.size > 1:
             logger.warning(f"The average of {self.monitor} is watched.")
