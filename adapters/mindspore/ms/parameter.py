@@ -33,6 +33,8 @@ class Parameter(Tensor):
 
     def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True):
         content = _content(default_input)
+        if content._value is not None:
+            raise Uncaptured("a Parameter is made of what the captured function computes")
         if content._array is None:
             raise ValueError("For Parameter, the elements of 'default_input' are not known.")
         self._array = content._array if isinstance(content, Tensor) and content is not default_input else content._array.copy()

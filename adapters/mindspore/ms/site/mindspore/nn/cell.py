@@ -11,6 +11,7 @@ from mindspore.common.tensor import Tensor
 from cairn.ms import core, dtypes, promote
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
+from cairn.ms.refusal import Uncaptured
 
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
 
@@ -61,6 +62,9 @@ class Cell:
 
     def run(self, args, kwargs):
         """construct() with hooks, a gradient of its own and mixed precision."""
+        hooks = self._forward_pre_hook or self._forward_hook or self._backward_hooks
+        if hooks and core.here.recorder is not None and core.here.recorder.symbolic:
+            raise Uncaptured(f"{type(self).__name__} has hooks, which are called with elements")
         for hook in tuple(self._forward_pre_hook.values()):
             changed = hook(self._scope_name(), args)
             if changed is not None:
