@@ -11,11 +11,15 @@ class Unsupported(NotImplementedError):
 
 
 class Uncaptured(ValueError):
-    """What a captured function cannot do. `line`: where, if that is known."""
+    """What a captured function cannot do. `line`: where, if that is known. `raised`: the last one, which a script's own
+    handler may have caught."""
+
+    raised = None
 
     def __init__(self, reason, line=None):
         super().__init__(reason)
         self.line = line
+        Uncaptured.raised = self
 
 
 def refuse(name, reason, instead=None):

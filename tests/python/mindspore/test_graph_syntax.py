@@ -336,6 +336,38 @@ def test_ms_function_captures_in_both_modes():
     both(lambda x: f(x) + f(x * -1), X)
 
 
+def test_ms_function_of_methods_knows_their_object():
+    class Net(Cell):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = factor
+
+        @ms_function
+        def scaled(self, x, n=1):
+            return x * self.factor * n if self.training else x
+
+        def construct(self, x):
+            return self.scaled(x, n=2)
+
+    for factor in (2, 3):
+        net = Net(factor)
+        for train in (False, True):
+            net.set_train(train)
+            assert net.scaled(X).asnumpy()[0] == (factor if train else 1)
+    both(net, X)
+
+
+def test_handlers_of_the_script_do_not_hide_what_is_not_captured():
+    def f(x):
+        try:
+            n = float(x.asnumpy()[0])
+        except Exception:
+            n = 100
+        return x * n
+
+    assert "known only when" in refused(f, X)
+
+
 class Ordered(Cell):
     def __init__(self):
         super().__init__()

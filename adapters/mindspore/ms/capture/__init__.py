@@ -18,6 +18,7 @@ from cairn.ms.tensor import Tensor, wrap
 from .graph import Graph, settings_of
 
 DEPTH = 1000  # of calls, as MindSpore's max_call_depth
+MOST = 64  # signatures of one function whose compiled forms are kept
 statistics = {"compiled": 0, "runs": 0, "eager": 0}
 
 _owners = weakref.WeakKeyDictionary()  # object -> {key: [Compiled]}
@@ -129,8 +130,17 @@ def _filled(tree, arrays):
     return tree
 
 
+def _is_method(target, arguments):
+    """Whether ms_function decorates a method, whose object is the first argument."""
+    if not isinstance(target, types.FunctionType) or not arguments:
+        return False
+    return getattr(getattr(type(arguments[0]), target.__name__, None), "captured", None) is target
+
+
 def entry(target, arguments, keywords):
     """Calls a Cell, a function or a gradient of one as a captured function."""
+    if _is_method(target, arguments):
+        target, arguments = types.MethodType(target, arguments[0]), arguments[1:]
     signature = Signature(target, arguments, keywords)
     found = _find(target, signature, arguments, keywords)
     if found is None:
@@ -148,7 +158,8 @@ entry.compile = compile_only
 
 
 def _find(target, signature, arguments, keywords):
-    known = _owners.setdefault(_owner(target), {}).setdefault(signature.key, [])
+    kept = _owners.setdefault(_owner(target), {})
+    known = kept.setdefault(signature.key, [])
     for each in known:
         if each is None or each.fits():
             return each
@@ -160,6 +171,8 @@ def _find(target, signature, arguments, keywords):
         _notice(target, reason)
         made = None
     known.append(made)
+    if len(kept) > MOST:
+        del kept[next(iter(kept))]
     return made
 
 
@@ -178,11 +191,14 @@ def _captured(target, signature, arguments, keywords):
 
     limit = sys.getrecursionlimit()
     core.here.recorder = graph
+    Uncaptured.raised = None
     try:
         sys.setrecursionlimit(max(limit, 12 * DEPTH))
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
         result = graph.prepared(_body(target))(*inner, **named)
+        if Uncaptured.raised is not None:
+            raise Uncaptured.raised
         made = Compiled(graph, result)
     except Error as error:
         if "that has ended" in str(error):

@@ -204,14 +204,16 @@ def _is_number(x):
 
 
 def _same(a, b):
+    """Whether two values are one object, or equal values of Python."""
     if a is b:
         return True
-    if isinstance(a, Tensor) or isinstance(b, Tensor):
+    if type(a) is not type(b):
         return False
-    try:
-        return type(a) is type(b) and bool(a == b)
-    except Exception:
-        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    return isinstance(a, (bool, int, float, str, bytes)) and a == b
 
 
 class _Join:

@@ -44,7 +44,7 @@ def _compile(function):
     node = copy.deepcopy(source.tree_of(function))
     if isinstance(node, ast.Lambda):
         body = [ast.copy_location(ast.Return(node.body), node.body)]
-        node = ast.copy_location(ast.FunctionDef("_cairn_lambda", node.args, body, []), node)
+        node = ast.copy_location(_definition("_cairn_lambda", node.args, body), node)
     node.decorator_list, node.returns = [], None
     for each in ast.walk(node.args):
         if isinstance(each, ast.arg):
@@ -54,12 +54,7 @@ def _compile(function):
     path = function.__qualname__.split(".")
     owner = path[-2] if len(path) > 1 and path[-2] != "<locals>" else None
     made = _Function(node, owner).made()
-    factory = ast.FunctionDef(
-        "_cairn_factory",
-        ast.arguments([], [ast.arg(name) for name in (*code.co_freevars, "_cairn")], None, [], [], None, []),
-        [made],
-        [],
-    )
+    factory = _definition("_cairn_factory", _arguments(*code.co_freevars, "_cairn"), [made])
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, node)], []))
     compiled = compile(module, code.co_filename, "exec")
     own = source.inner_code(source.inner_code(compiled, "_cairn_factory"), node.name)
@@ -116,6 +111,13 @@ def _assigns(node):
 
 def _arguments(*names):
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+def _definition(name, arguments, body):
+    made = ast.FunctionDef(name, arguments, body, [])
+    if "type_params" in ast.FunctionDef._fields:
+        made.type_params = []
+    return made
 
 
 def _text(value):
@@ -269,7 +271,7 @@ class _Function(ast.NodeTransformer):
         own = self._globals & set(_stored(body))
         if own:
             start.append(ast.Global(sorted(own)))
-        made = ast.FunctionDef(name, _arguments(*arguments), start + (body or [ast.Pass()]), [])
+        made = _definition(name, _arguments(*arguments), start + (body or [ast.Pass()]))
         return ast.copy_location(made, like)
 
     def _access(self, names, like):
