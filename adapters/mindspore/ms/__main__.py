@@ -3,6 +3,7 @@
 import os
 import runpy
 import sys
+import time
 
 _HELP = """cairn ms: run a MindSpore script on the engine
 Usage: cairn ms [OPTIONS] SCRIPT [ARGUMENTS...]
@@ -70,6 +71,7 @@ def main(words):
     defaults = {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+    time.clock = getattr(time, "clock", time.perf_counter)  # which scripts of Python 3.7 call
     if rest[0] == "-m":
         sys.argv = rest[1:]
         sys.path.insert(0, os.getcwd())

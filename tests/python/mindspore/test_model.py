@@ -244,6 +244,17 @@ def test_a_dataset_in_one_models_sink_is_refused_to_another(ascend):
         model(Net()).train(1, data)
 
 
+def test_a_class_of_the_script_that_answers_like_a_dataset():
+    class Data:
+        def get_dataset_size(self):
+            return 6
+
+        def create_tuple_iterator(self, *_, **__):
+            return iter([tuple(map(Tensor, row)) for row in rows().create_tuple_iterator(num_epochs=1, output_numpy=True)])
+
+    np.testing.assert_array_equal(trained(data=Data()), trained())
+
+
 def test_ranks_and_private_names():
     from mindspore.communication import create_group, get_group_size, get_rank, init
     from mindspore.parallel._auto_parallel_context import auto_parallel_context

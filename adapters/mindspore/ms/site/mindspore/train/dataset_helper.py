@@ -5,6 +5,7 @@ import itertools
 from cairn.ms import level
 
 from mindspore.common.tensor import Tensor
+from mindspore.dataset.engine.datasets import Dataset
 from mindspore.dataset.engine.iterators import TupleIterator
 
 __all__ = ["DatasetHelper", "connect_network_with_dataset"]
@@ -29,6 +30,9 @@ class DatasetHelper:
 
     def _endless(self, first_epoch, skipped):
         """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""
+        if not isinstance(self.dataset, Dataset):  # a script's own class that answers like one
+            while True:
+                yield from self.dataset.create_tuple_iterator()
         iterator = TupleIterator(self.dataset, -1, False, first_epoch=self._first(first_epoch))
         for row in itertools.islice(iterator, skipped, None):
             yield row

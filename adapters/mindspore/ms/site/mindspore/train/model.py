@@ -121,7 +121,8 @@ class Model:
             raise ValueError(f"For 'Model.train', The argument 'sink_size' must be -1 or positive, but got {sink_size}.")
         self._check_dataset(train_dataset)
         helper = DatasetHelper(train_dataset, self._sinks(dataset_sink_mode), sink_size, epoch, first_epoch=initial_epoch)
-        warn_epochs(epoch, train_dataset)
+        if isinstance(train_dataset, Dataset):
+            warn_epochs(epoch, train_dataset)
         told = _InternalCallbackParam()
         told.update(train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
                     parallel_mode=self._parallel_mode, device_number=self._device_number, train_dataset=train_dataset,
