@@ -256,3 +256,26 @@ def test_the_seed_repeats_initializers():
 def test_wrong_arguments(make, error):
     with pytest.raises(error):
         make()
+
+
+class Weighed(nn.LossBase):
+    """A loss of one's own."""
+
+    def construct(self, x, y, weights):
+        return self.get_loss(ms.ops.Abs()(x - y), weights)
+
+
+@both_modes
+def test_a_loss_of_ones_own(mode):
+    modes.mode = mode
+    x, y, w = normal(2, 3), normal(2, 3), np.abs(normal(2, 3))
+    for reduction, expected in (("mean", np.mean), ("sum", np.sum), ("none", lambda each: each)):
+        made = Weighed(reduction)(Tensor(x), Tensor(y), Tensor(w))
+        np.testing.assert_allclose(made.asnumpy(), expected(np.abs(x - y) * w), rtol=1e-5)
+
+
+def test_lstm_cell_of_the_first_releases_takes_its_weight():
+    level.select("1.1")
+    h = Tensor(normal(1, 2, 4))
+    made = nn.LSTMCell(3, 4)(Tensor(normal(5, 2, 3)), h, h, Tensor(normal(4 * 4 * (3 + 4 + 2), 1, 1)))
+    assert made[0].shape == (5, 2, 4) and made[1].shape == made[2].shape == (1, 2, 4)

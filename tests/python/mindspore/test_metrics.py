@@ -86,3 +86,24 @@ def test_names_of_metrics():
 def test_wrong_use(act, error):
     with pytest.raises(error):
         act()
+
+
+class Distance(nn.Metric):
+    """A metric of one's own."""
+
+    def clear(self):
+        self.total = 0.0
+
+    @nn.rearrange_inputs
+    def update(self, *inputs):
+        x, y = map(self._convert_data, inputs)
+        self.total += float(np.abs(x - y).sum())
+
+    def eval(self):
+        return self.total
+
+
+def test_a_metric_of_ones_own():
+    assert measured(Distance().set_indexes([1, 0]), (Tensor(np.ones(3)), Tensor(np.zeros(3)))) == 3.0
+    scores = np.tile(np.arange(7.0), (2, 1))
+    assert measured(nn.Top5CategoricalAccuracy(), (Tensor(scores), Tensor(np.array([1, 2])))) == 0.5

@@ -6,7 +6,8 @@ import pytest
 import test_optimizers as statements
 
 import mindspore as ms
-from mindspore import Parameter, Tensor
+from mindspore import Parameter, Tensor, nn
+from mindspore._checkparam import Rel, Validator
 from mindspore.ops import functional as F
 from mindspore.ops import operations as P
 from mindspore.ops.composite import GradOperation
@@ -112,3 +113,26 @@ def test_gradients_that_a_function_changes():
     hook = P.HookBackward(lambda gradients: seen.append(gradients))
     assert GradOperation()(lambda x: hook(x) * 5)(x).asnumpy().tolist() == [5.0, 5.0] and len(seen) == 1
     assert GradOperation()(lambda x: F.stop_gradient(x) * x)(x).asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_order_status_and_one_rank():
+    x = Tensor(X)
+    F.control_depend(x, x), P.ControlDepend()(x, x)
+    assert P.NPUAllocFloatStatus()().shape == P.NPUGetFloatStatus()(x).shape == P.NPUClearFloatStatus()(x).shape == (8,)
+    assert P.FloatStatus()(Tensor(np.array([1.0, np.inf], np.float32))).asnumpy().tolist() == [1.0]
+    assert np.array_equal(P.AllReduce(P.ReduceOp.SUM)(x).asnumpy(), X)
+    own = Parameter(Tensor(X), name="x")
+    assert np.array_equal(nn.DistributedGradReducer([own], True, 1)((x,))[0].asnumpy(), X)
+    assert np.array_equal(P.ScatterAdd()(own, Tensor(ROWS), Tensor(U)).asnumpy(), expected_of("Add"))
+
+
+def test_checks_of_arguments():
+    assert Validator.check_int(3, 0, Rel.GT, "size", "Layer") == 3
+    assert Validator.check_float_range(0.5, 0.0, 1.0, Rel.INC_BOTH, "rate", "Layer") == 0.5
+    for wrong, error in ((lambda: Validator.check_int(0, 0, Rel.GT, "size", "Layer"), ValueError),
+                         (lambda: Validator.check_int(1.0, 0, Rel.GT, "size", "Layer"), TypeError),
+                         (lambda: Validator.check_bool(1, "flag", "Layer"), TypeError),
+                         (lambda: Validator.check_string("c", ["a", "b"], "word", "Layer"), ValueError),
+                         (lambda: Validator.check_value_type("rate", True, [int], "Layer"), TypeError)):  # fmt: skip
+        with pytest.raises(error, match="Layer"):
+            wrong()

@@ -6,23 +6,34 @@ from cairn.ms.numerics.arrays import reverse_sequence
 from cairn.ms.numerics.basic import at, cast, expand, number, reshape, split, stack
 
 
-def _linear(x, w, b):
-    y = core.matmul(x, w, transpose_a=False, transpose_b=True)
-    return y if b is None else core.add(y, b)
+def _product(x, w):
+    return core.matmul(x, w, transpose_b=True)
 
 
-def simple_cell(x, state, w, activation):
-    """state is (h,); w is (input weight, hidden weight, input bias, hidden bias), biases None without."""
-    h = core.add(_linear(x, w[0], w[2]), _linear(state[0], w[1], w[3]))
-    return (core.tanh(h) if activation == "tanh" else core.relu(h),)
+def projected(x, w, both_biases=True):
+    """What the input gives to the gates, for all steps at once; w is (input weight, hidden weight, input bias, hidden bias), biases
+    None without. The hidden bias is added too where a cell leaves that to it."""
+    shape = x.shape
+    y = _product(reshape(x, (-1, shape[-1])), w[0])
+    if w[2] is not None:
+        y = core.add(y, core.add(w[2], w[3]) if both_biases else w[2])
+    return reshape(y, (*shape[:-1], y.shape[-1]))
+
+
+def simple_cell(activation):
+    """A cell takes the projected input, its state (h,) or (h, c), and the weights, and gives the next state."""
+    act = core.tanh if activation == "tanh" else core.relu
+
+    def cell(x, state, w):
+        return (act(core.add(x, _product(state[0], w[1]))),)
+
+    return cell
 
 
 def lstm_cell(x, state, w):
     """Gates in the order input, forget, cell, output."""
     h, c = state
-    gates = core.add(_linear(x, w[0], w[2]), _linear(h, w[1], w[3]))
-    size = h.shape[-1]
-    i, f, g, o = split(gates, -1, [size] * 4)
+    i, f, g, o = split(core.add(x, _product(h, w[1])), -1, [h.shape[-1]] * 4)
     c = core.add(core.mul(core.sigmoid(f), c), core.mul(core.sigmoid(i), core.tanh(g)))
     return core.mul(core.sigmoid(o), core.tanh(c)), c
 
@@ -31,21 +42,27 @@ def gru_cell(x, state, w):
     """Gates in the order reset, update, new."""
     h = state[0]
     size = h.shape[-1]
-    xr, xz, xn = split(_linear(x, w[0], w[2]), -1, [size] * 3)
-    hr, hz, hn = split(_linear(h, w[1], w[3]), -1, [size] * 3)
+    own = _product(h, w[1])
+    own = own if w[3] is None else core.add(own, w[3])
+    (xr, xz, xn), (hr, hz, hn) = split(x, -1, [size] * 3), split(own, -1, [size] * 3)
     reset, update = core.sigmoid(core.add(xr, hr)), core.sigmoid(core.add(xz, hz))
     new = core.tanh(core.add(xn, core.mul(reset, hn)))
-    return (core.add(core.mul(core.sub(number(1, h), update), new), core.mul(update, h)),)
+    return (core.add(new, core.mul(update, core.sub(h, new))),)
+
+
+def step(cell, x, state, w):
+    """One step of a cell."""
+    return cell(projected(x, w, cell is not gru_cell), state, w)
 
 
 def sequence(cell, x, state, w, lengths=None):
     """A cell over [steps, batch, features]: (all hidden states, last state). Behind its length a row gives 0 and keeps its state."""
-    outputs = []
-    for step in range(x.shape[0]):
-        new = cell(at(x, 0, step), state, w)
+    gates, outputs = projected(x, w, cell is not gru_cell), []
+    for number_of in range(x.shape[0]):
+        new = cell(at(gates, 0, number_of), state, w)
         out = new[0]
         if lengths is not None:
-            on = expand(core.less(np.int32(step), lengths), -1)
+            on = expand(core.less(np.int32(number_of), lengths), -1)
             new = tuple(core.select(on, fresh, old) for fresh, old in zip(new, state))
             out = core.select(on, out, number(0, out))
         outputs.append(out)

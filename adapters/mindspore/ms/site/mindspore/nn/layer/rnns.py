@@ -16,7 +16,7 @@ _GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
 def _cell_of(kind, nonlinearity):
     if kind == "rnn":
-        return lambda x, state, w: recurrent.simple_cell(x, state, w, nonlinearity)
+        return recurrent.simple_cell(nonlinearity)
     return recurrent.lstm_cell if kind == "lstm" else recurrent.gru_cell
 
 
@@ -177,7 +177,8 @@ class _Step(Cell):
     def construct(self, x, hx):
         biases = (self.bias_ih, self.bias_hh) if self.has_bias else (None, None)
         states = tuple(hx) if self.kind == "lstm" else (hx,)
-        out = _cell_of(self.kind, self.nonlinearity)(x, states, (self.weight_ih, self.weight_hh, *biases))
+        weights = (self.weight_ih, self.weight_hh, *biases)
+        out = recurrent.step(_cell_of(self.kind, self.nonlinearity), x, states, weights)
         return out if self.kind == "lstm" else out[0]
 
 

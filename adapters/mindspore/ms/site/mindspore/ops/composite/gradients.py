@@ -20,11 +20,15 @@ class GradOperation:
                 raise TypeError(f"GradOperation got an unexpected argument '{name}'")
             if not isinstance(value, bool):
                 raise TypeError(f"For 'GradOperation', the '{name}' should be bool, but got {type(value).__name__}.")
-        self.get_all, self.get_by_list, self.sens_param = (given[name] for name in ("get_all", "get_by_list", "sens_param"))
+        self.get_all, self.get_by_list, self.sens_param = (
+            given[name] for name in ("get_all", "get_by_list", "sens_param")
+        )
 
     def __call__(self, fn, weights=None):
         if not callable(fn):
-            raise TypeError(f"For 'GradOperation', the argument must be a Cell or a function, but got {type(fn).__name__}.")
+            raise TypeError(
+                f"For 'GradOperation', the argument must be a Cell or a function, but got {type(fn).__name__}."
+            )
         if self.get_by_list and weights is None and not hasattr(fn, "trainable_params"):
             raise TypeError("For 'GradOperation', weights are needed when 'get_by_list' is True.")
         return Gradient(self, fn, weights)
@@ -66,9 +70,7 @@ class Gradient:
             positions = positions[:1] if not (operation.get_by_list) else []
         if not positions and not weights and not operation.get_by_list:
             raise ValueError("the function has no tensor among its inputs to take the gradient of")
-        _, of_inputs, of_weights = gradient.differentiate(
-            self.function, arguments, keywords, positions, weights, seed
-        )
+        _, of_inputs, of_weights = gradient.differentiate(self.function, arguments, keywords, positions, weights, seed)
         by_weights = of_weights[0] if single else tuple(of_weights)
         if not operation.get_by_list:
             return tuple(of_inputs) if operation.get_all else of_inputs[0]

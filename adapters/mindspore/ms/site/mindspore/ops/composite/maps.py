@@ -98,7 +98,9 @@ class Map:
             return prepared(function)(*arguments)
         lengths = {len(each) if isinstance(each, (tuple, list)) else None for each in arguments}
         if len(lengths) != 1:
-            raise ValueError(f"For '{type(self).__name__}', all inputs should have one length, but got {sorted(map(str, lengths))}.")
+            raise ValueError(
+                f"For '{type(self).__name__}', all inputs should have one length, but got {sorted(map(str, lengths))}."
+            )
         rows = list(zip(*arguments))
         made = [self._element(function, row) for row in (reversed(rows) if self.reverse else rows)]
         made = made[::-1] if self.reverse else made

@@ -39,7 +39,9 @@ def _positions(given, name):
     positions = tuple(given) if many else (given,)
     for each in positions:
         if isinstance(each, bool) or not isinstance(each, int):
-            raise TypeError(f"For '{name}', 'grad_position' should be int or tuple of int, but got {type(each).__name__}.")
+            raise TypeError(
+                f"For '{name}', 'grad_position' should be int or tuple of int, but got {type(each).__name__}."
+            )
         if each < 0:
             raise ValueError(f"For '{name}', 'grad_position' should not be negative, but got {each}.")
     if len(set(positions)) != len(positions):
@@ -117,9 +119,7 @@ def vjp(fn, *inputs, v=None, weights=None, has_aux=False):
         parameters, single = _weights(weights, "vjp")
         if has_aux:
             seeds = seeds[:1]
-        _, made, more = gradient.differentiate(
-            fn, inputs, None, tuple(range(len(inputs))), parameters, seeds, has_aux
-        )
+        _, made, more = gradient.differentiate(fn, inputs, None, tuple(range(len(inputs))), parameters, seeds, has_aux)
         made = made[0] if len(made) == 1 else tuple(made)
         return (made, more[0] if single else tuple(more)) if weights is not None else made
 
@@ -199,7 +199,9 @@ def vmap(fn, in_axes=0, out_axes=0):
     def body(*arguments):
         axes = in_axes if isinstance(in_axes, (tuple, list)) else [in_axes] * len(arguments)
         if len(axes) != len(arguments):
-            raise RuntimeError(f"For 'vmap', the size of 'in_axes' should be that of the inputs, {len(arguments)}, but got {len(axes)}.")
+            raise RuntimeError(
+                f"For 'vmap', the size of 'in_axes' should be that of the inputs, {len(arguments)}, but got {len(axes)}."
+            )
         sizes = set(_sizes(arguments, axes))
         if not sizes:
             raise RuntimeError("For 'vmap', there is no axis to map over: all of 'in_axes' are None.")

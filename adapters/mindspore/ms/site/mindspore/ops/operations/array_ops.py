@@ -1,5 +1,7 @@
 """Primitives of shapes, types, indexing, joining, scattering."""
 
+import math
+
 import numpy as np
 from cairn.ms import core, level
 from cairn.ms.numerics import arrays, basic, images, reductions
@@ -16,7 +18,7 @@ def _shape_of(x, name):
 def _reshape(self, x, shape):
     shape = static(shape, "Reshape", "shape")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    known, count = int(np.prod([s for s in shape if s != -1])), int(np.prod(_shape_of(x, "Reshape")))
+    known, count = math.prod(s for s in shape if s != -1), math.prod(_shape_of(x, "Reshape"))
     if shape.count(-1) > 1:
         raise ValueError(f"For 'Reshape', at most one size can be -1, but got {shape}.")
     if (known == 0 or count % known) if -1 in shape else known != count:
