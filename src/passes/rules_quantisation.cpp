@@ -93,6 +93,27 @@ Value* on_integers(Match& m) {
   return m.add("dequantize_linear", {m.like(m.root(), inputs), m["s"], m["z"]});
 }
 
+Value* moved_integers(Match& m) {
+  std::vector<Value*> inputs = m.node("move").inputs;
+  inputs[0] = m.add("quantize_linear", {m["x"], m["s"], m["z"]});
+  return m.like(m.node("move"), inputs);
+}
+
+/// Whether the right operand's rows are the last dim before a transpose, so that its matrices are better read transposed.
+bool is_turned(const Match& m) {
+  const Permutation p = permutation_of(m.node("turn"));
+  const auto last = static_cast<int64_t>(p.size()) - 1;
+  return p.size() >= 2 && is_one(m["zb"]) && p[p.size() - 2] == last;
+}
+
+Value* product_of_turned(Match& m) {
+  Permutation p = permutation_of(m.node("turn"));
+  std::swap(p[p.size() - 1], p[p.size() - 2]);
+  Value* b = is_identity(p) ? m["b"] : m.like(m.node("turn"), {m["b"]}, {{"permutation", p}});
+  const bool turned = m.root().attr().boolean("transpose_b");
+  return m.like(m.root(), {m["a"], b, m["za"], m["zb"]}, {{"transpose_b", !turned}});
+}
+
 Value* dequantised_constant(Match& m) {
   return m.add("mul", {m.add("cast", {m.add("sub", {m["x"], m["z"]})}, {{"dtype", kF32}}), m["s"]});
 }
@@ -159,6 +180,28 @@ const Rule kQuantisationRules[] = {
      .out = "(%x: u8[1, 2, 2, 1]) -> (%y: f32[1, 1, 1, 1]) { %s = constant {value = f32[] (0.5)} %z = constant {value "
             "= u8[] "
             "(7)} %a = max_pool2d %x {window = [2, 2]} %y = dequantize_linear %a, %s, %z return %y }"},
+    {.name = "quantize_of_moved",
+     .summary = "floats are quantised before they are transposed or reshaped",
+     .pattern = "quantize_linear(transpose|reshape(x, ...)~:move, s, z)",
+     .where = one_scale,
+     .replace = moved_integers,
+     .in = "(%x: f32[2, 3]) -> (%y: u8[3, 2]) { %s = constant {value = f32[] (0.5)} %z = constant {value = u8[] (7)} "
+           "%a = transpose %x {permutation = [1, 0]} %y = quantize_linear %a, %s, %z return %y }",
+     .out = "(%x: f32[2, 3]) -> (%y: u8[3, 2]) { %s = constant {value = f32[] (0.5)} %z = constant {value = u8[] (7)} "
+            "%a = quantize_linear %x, %s, %z %y = transpose %a {permutation = [1, 0]} return %y }"},
+    {.name = "matmul_integer_of_transpose",
+     .summary = "a product of integers takes its right operand transposed where that keeps its rows together",
+     .pattern = "matmul_integer(a, transpose(b):turn, za, zb)",
+     .where = is_turned,
+     .replace = product_of_turned,
+     .in =
+         "(%a: u8[2, 5, 3], %b: i8[4, 2, 3]) -> (%y: i32[2, 5, 4]) { %za = constant {value = u8[] (7)} %zb = constant "
+         "{value = i8[] (1)} %t = transpose %b {permutation = [1, 2, 0]} %y = matmul_integer %a, %t, %za, %zb return "
+         "%y }",
+     .out =
+         "(%a: u8[2, 5, 3], %b: i8[4, 2, 3]) -> (%y: i32[2, 5, 4]) { %za = constant {value = u8[] (7)} %zb = constant "
+         "{value = i8[] (1)} %t = transpose %b {permutation = [1, 0, 2]} %y = matmul_integer %a, %t, %za, %zb "
+         "{transpose_b = true} return %y }"},
     {.name = "dequantised_constant",
      .summary = "constants of more than 8 bits are dequantised (smaller ones when no product takes their integers)",
      .pattern = "dequantize_linear(x!, s!, z!)",

@@ -17,10 +17,9 @@ Value* divided(Builder& b, Value* x, const std::vector<float>& smooth) {
 }
 
 Value* through_bytes(Builder& b, Value* x, const Affine& steps) {
-  Value *scale = b.scalar(steps.scale), *zero = b.scalar(static_cast<float>(steps.zero));
-  Value* q = b.add("add", {b.add("round", {b.add("div", {x, scale})}), zero});
-  q = b.add("cast", {b.add("clip", {q}, {{"low", 0.0}, {"high", 255.0}})}, {{"dtype", kU8}});
-  return b.add("mul", {b.add("sub", {b.add("cast", {q}, {{"dtype", kF32}}), zero}), scale});
+  Value *scale = b.scalar(steps.scale),
+        *zero = b.constant(Tensor::of<uint8_t>(kU8, {}, {static_cast<uint8_t>(steps.zero)}));
+  return b.add("dequantize_linear", {b.add("quantize_linear", {x, scale, zero}), scale, zero});
 }
 
 /// Two numbers of 4 bits in a byte: the first half of all elements is in the low ones.
@@ -47,6 +46,10 @@ Value* as_floats(Builder& b, const SmallKernel& kernel) {
 }
 
 Value* kernel_value(Builder& b, const SmallKernel& kernel) {
+  if (kernel.bits == 8 && kernel.grouped.empty()) {
+    Value* zero = b.constant(Tensor::zeros(kI8, {}));
+    return b.add("dequantize_linear", {b.constant(kernel.integers), b.constant(kernel.scales), zero});
+  }
   Value* x = as_floats(b, kernel);
   if (!kernel.grouped.empty()) x = b.add("reshape", {x, b.ints(kernel.grouped)});
   x = b.add("mul", {x, b.constant(kernel.scales)});

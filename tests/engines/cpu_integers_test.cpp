@@ -16,6 +16,7 @@ class ChainText {
   std::string write() {
     const std::string x = random_.coin() ? "u8" : "i8", w = random_.one_of({0, 1, 1}) ? "i8" : "u8";
     const int64_t h = random_.between(1, 9), width = random_.between(1, 20);
+    bool depthwise = false;
     int64_t ic = random_.one_of({1, 3, 4, 8, 17, 64}), oc = random_.one_of({1, 5, 16, 40, 70, 130});
     params_ = "%x: " + x;
     std::string zeros = constant(x, {});
@@ -27,7 +28,7 @@ class ChainText {
       body_ += constant(w, turned ? std::vector{oc, ic} : std::vector{ic, oc});
       body_ += zeros + fmt::format("%p = matmul_integer %x, %c2, %c0, %c1 {{transpose_b = {}}} ", turned);
     } else {
-      const bool depthwise = random_.coin();
+      depthwise = random_.coin();
       if (depthwise) oc = ic = random_.one_of({3, 64, 70, 130});
       const int64_t k = random_.one_of({1, 3, 3, 5});
       params_ += fmt::format("[2, {}, {}, {}]", h, width, ic);
@@ -53,6 +54,10 @@ class ChainText {
     if (random_.coin()) last = activated(last);
     const bool rounded = random_.coin();
     if (rounded) last = quantised(last, true);
+    if (rounded && !depthwise && random_.coin()) {
+      body_ += fmt::format("%e = constant {{value = f32[{}] ({})}} ", oc, numbers(oc, -1, 1));
+      last = add("add " + last + ", %e");
+    }
     if (random_.coin()) {
       const std::string type = random_.coin() ? "f32" : random_.coin() ? "u8" : "i8";
       params_ += ", %r: " + type + dims_;

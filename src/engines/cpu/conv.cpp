@@ -371,15 +371,15 @@ void Conv::pack_taps(int panel, const float* kernel, const std::vector<int64_t>&
   }
 }
 
-void Conv::pack_parameters(const int32_t* starts, Each scale, Each bias, float factor, float* packed) const {
+void Conv::pack_parameters(const int32_t* starts, std::span<const Row> rows, float* packed) const {
   std::fill(packed, packed + bias_size(), 0.f);
   const int64_t sets = std::ssize(tap_sets_);
+  CHECK(std::ssize(rows) == bias_rows() - sets, "{} rows", rows.size());
   for (int64_t o = 0; o < spec_.oc; ++o) {
     float* column = packed + o / width_ * width_ * bias_rows() + o % width_;
-    for (int64_t set = 0; set < sets; ++set)
-      std::memcpy(column + set * width_, starts + set * spec_.oc + o, sizeof(float));
-    column[sets * width_] = scale[o] * factor;
-    column[(sets + 1) * width_] = bias[o] * factor;
+    for (int64_t set = 0; set < sets; ++set, column += width_)
+      std::memcpy(column, starts + set * spec_.oc + o, sizeof(float));
+    for (size_t row = 0; row < rows.size(); ++row, column += width_) *column = rows[row][o];
   }
 }
 

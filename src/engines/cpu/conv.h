@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,16 +66,17 @@ class Conv {
                  int64_t output_step, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
-  /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias, from
-  /// the start value of each set and channel and, of one element or one a channel, scale and bias (times `factor`).
+  /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias: the start
+  /// value of each set and channel, and rows of one number or one a channel, times a factor.
   int64_t panel_width() const { return width_; }
   const std::vector<std::string>& tap_sets() const { return tap_sets_; }
-  struct Each {
+  struct Row {
     const float* data;
     bool one;
-    float operator[](int64_t i) const { return data[one ? 0 : i]; }
+    float factor;
+    float operator[](int64_t i) const { return data[one ? 0 : i] * factor; }
   };
-  void pack_parameters(const int32_t* starts, Each scale, Each bias, float factor, float* packed) const;
+  void pack_parameters(const int32_t* starts, std::span<const Row> rows, float* packed) const;
 
   /// `residual` may be y itself. The bits of the result do not depend on the number of workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const void* residual,
@@ -97,7 +99,7 @@ class Conv {
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                 const void* residual, void* y) const;
-  int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 : 1; }
+  int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
   bool integers() const { return spec_.arithmetic != Arithmetic::floats; }
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);

@@ -27,6 +27,7 @@ struct Depthwise {
 Refusal read_depthwise_integers(const Group& group, Depthwise& problem) {
   const auto contraction = as_integer_contraction(group);
   if (!contraction || !contraction->node->is("conv2d_integer")) return "is no convolution of integers";
+  if (contraction->later_bias) return "adds a bias after a rounding";
   problem.contraction = *contraction;
   const Node& node = *contraction->node;
   const Value *x = node.inputs[0], *kernel = node.inputs[1];

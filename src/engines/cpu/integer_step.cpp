@@ -109,12 +109,12 @@ class IntegerStep final : public Step {
     };
     add(problem_.x(), x_), add(problem_.weights(), weights_);
     add(problem_.x_zero(), x_zero_), add(problem_.weights_zero(), weights_zero_);
-    add(c.scale, scale_), add(c.bias, bias_), add(c.residual, residual_);
+    add(c.scale, scale_), add(c.bias, bias_), add(c.residual, residual_), add(c.later_bias, later_bias_);
     staged_ = bytes() && x_.dtype == kU8 && problem_.channels % 4 == 0 ? 0 : x_elements();
     for (int64_t i = 0; weights_zero_.constant && i < weights_zero_.constant->count(); ++i)
       zeros_.push_back(integer_at(weights_zero_.dtype, weights_zero_.constant->data(), i));
     pack(context);
-    fixed_ = x_zero_.constant && fixed(scale_) && fixed(bias_);
+    fixed_ = x_zero_.constant && fixed(scale_) && fixed(bias_) && fixed(later_bias_);
     if (fixed_) {
       parameters_ = Tensor::zeros(kF32, {static_cast<int64_t>(conv_.bias_size())});
       std::vector<int32_t> starts(start_values());
@@ -165,7 +165,7 @@ class IntegerStep final : public Step {
   }
   bool reads(size_t i) const override {
     const bool of_weights = i == weights_.index || i == weights_zero_.index;
-    const bool parameter = i == x_zero_.index || i == scale_.index || i == bias_.index;
+    const bool parameter = i == x_zero_.index || i == scale_.index || i == bias_.index || i == later_bias_.index;
     return i == x_.index || i == residual_.index || (of_weights && !packed_) || (parameter && !fixed_) ||
            (i == x_zero_.index && staged_ != 0);
   }
@@ -236,10 +236,13 @@ class IntegerStep final : public Step {
   // Start values take the zero point of x, times the weights of the taps inside the image, from the sums.
   void fill_parameters(const StepArgs* args, int32_t* starts, float* to) const {
     static const float kOne = 1, kZero = 0;
-    const auto each = [&](const Operand& operand, const float& fallback) {
+    const IntegerContraction& c = problem_.contraction;
+    const auto row = [&](const Operand& operand, const float& fallback, float factor) {
       const void* from = operand.index == kNone ? &fallback : data(operand, args);
-      return Conv::Each{static_cast<const float*>(from), operand.single};
+      return Conv::Row{static_cast<const float*>(from), operand.single, factor};
     };
+    const Conv::Row rows[] = {row(scale_, kOne, c.factor), row(bias_, kZero, c.factor),
+                              row(later_bias_, kZero, c.later_factor)};
     const auto& sets = conv_.tap_sets();
     std::fill_n(starts, start_values(), 0);
     const auto* sums = static_cast<const int32_t*>(sums_.get());
@@ -249,14 +252,14 @@ class IntegerStep final : public Step {
         for (int64_t o = 0; sets[set][tap] == '1' && o < spec_.oc; ++o)
           starts[set * static_cast<size_t>(spec_.oc) + static_cast<size_t>(o)] -=
               zero * sums[static_cast<int64_t>(tap) * spec_.oc + o];
-    conv_.pack_parameters(starts, each(scale_, kOne), each(bias_, kZero), problem_.contraction.factor, to);
+    conv_.pack_parameters(starts, std::span(rows, c.later_bias ? 3 : 2), to);
   }
 
   IntegerProblem problem_;
   ConvSpec spec_;
   Conv conv_;
   int workers_;
-  Operand x_, weights_, x_zero_, weights_zero_, scale_, bias_, residual_;
+  Operand x_, weights_, x_zero_, weights_zero_, scale_, bias_, later_bias_, residual_;
   int64_t staged_ = 0;  // elements of x that each run writes
   std::shared_ptr<const void> packed_, sums_;
   std::vector<int32_t> zeros_;  // constant ones of the weights: one, or one for each channel

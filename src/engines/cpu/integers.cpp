@@ -62,6 +62,8 @@ class Chain {
     const float last = bytes ? 1 / output_.scale : 1;
     e.output = bytes ? IntegerEpilogue::Output::bytes : IntegerEpilogue::Output::floats;
     all.factor = e.rounds ? 1 / middle_.scale : last;
+    all.later_factor = last;
+    e.later_bias = all.later_bias != nullptr;
     e.first_low *= all.factor, e.first_high *= all.factor;
     e.round_low = middle_.low(), e.round_high = middle_.high(), e.round_scale = middle_.scale * last;
     if (!e.rounds) e.round_low = e.round_high = 0, e.round_scale = 1;
@@ -129,6 +131,10 @@ class Chain {
     if (stage_ == Stage::scaled && !inner && is_each_channel(other, node.result()->type)) {
       found_.bias = other;
       return to(Stage::biased);
+    }
+    if (stage_ == Stage::again && !inner && !found_.later_bias && is_each_channel(other, node.result()->type)) {
+      found_.later_bias = other;
+      return true;
     }
     if (stage_ < Stage::scaled || stage_ == Stage::rounded || stage_ > Stage::again) return false;
     if (other->type != node.result()->type || constant_of(other)) return false;

@@ -11,10 +11,11 @@ namespace cairn {
 
 struct IntegerContraction {
   const Node* node = nullptr;
-  const Value* scale = nullptr;     // f32, one or one a channel; null: the sums are the result
-  const Value* bias = nullptr;      // f32, one a channel
-  const Value* residual = nullptr;  // f32, u8 or i8
-  float factor = 1;                 // of scale and bias
+  const Value* scale = nullptr;        // f32, one or one a channel; null: the sums are the result
+  const Value* bias = nullptr;         // f32, one a channel
+  const Value* residual = nullptr;     // f32, u8 or i8
+  const Value* later_bias = nullptr;   // f32, one a channel, after a rounding
+  float factor = 1, later_factor = 1;  // of scale and bias, and of the later bias
   IntegerEpilogue epilogue;
   const Value* result = nullptr;
 };

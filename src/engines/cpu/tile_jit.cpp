@@ -313,6 +313,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
           clip(sum, e.round_low, e.round_high);
           vmulps(sum, sum, number(e.round_scale));
         }
+        if (e.later_bias) vaddps(sum, sum, parameter(spec_.parameter_rows + 2, j));
         if (e.residual != IntegerEpilogue::Residual::none) {
           load_residual(spare, static_cast<int>(element * e.residual_bytes()), is_tail(j));
           if (e.residual_scale != 1)
@@ -385,6 +386,7 @@ void append(std::string& key, const T& value) {
 void append_epilogue(std::string& key, const IntegerEpilogue& e) {
   append(key, e.output);
   append(key, e.rounds);
+  append(key, e.later_bias);
   append(key, e.residual);
   append(key, e.zero_point);
   for (float number : {e.first_low, e.first_high, e.round_low, e.round_high, e.round_scale, e.residual_scale,

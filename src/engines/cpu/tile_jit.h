@@ -41,6 +41,7 @@ struct IntegerEpilogue {
   float first_low = -kNone, first_high = kNone;  // clip
   bool rounds = false;                           // y = clip(round(y), low, high) * scale
   float round_low = 0, round_high = 0, round_scale = 1;
+  bool later_bias = false;  // y += a second bias of each channel
   enum class Residual : uint8_t { none, floats, u8, i8 } residual = Residual::none;
   float residual_scale = 1, residual_shift = 0;  // y += residual * scale + shift
   float low = -kNone, high = kNone;              // clip, for bytes to their range without the zero point
@@ -80,7 +81,7 @@ struct TileSpec {
 int most_pixels(Isa isa, int vectors);
 
 /// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel. For integers
-/// `bias` is the panel's parameters: rows of start values, of the scale and of the bias.
+/// `bias` is the panel's parameters: rows of start values, the scale, the bias and the later bias.
 using TileFunction = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual);
 
 /// Generated code, shared by all tiles of the process with an equal specification.
