@@ -8,13 +8,14 @@
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/integers.h"
+#include "engines/cpu/window_row.h"
 #include "ops/kernels.h"
 
 namespace cairn {
 
 namespace {
 
-constexpr int64_t kMostTaps = 64;
+constexpr int64_t kMostTaps = WindowRow::kMostTaps;
 constexpr int64_t kBlock = 64;  // channels
 
 struct Depthwise {
@@ -42,20 +43,11 @@ Refusal read_depthwise_integers(const Group& group, Depthwise& problem) {
   return std::nullopt;
 }
 
-/// Calls run(first pixel of the row in y, line, slice, volume) for each row of y.
+/// Calls run(first pixel of the row in y, where its taps are) for each row of y.
 template <class Run>
 void for_output_rows(Executor& executor, const SlideSpec& s, Run&& run) {
   for_each(executor, s.n * s.od * s.oh, s.ow * s.channels * s.taps() / 8,
-           [&](int64_t row) { run(row * s.ow, row % s.oh, row / s.oh % s.od, row / (s.od * s.oh)); });
-}
-
-/// The pixel under a tap, or -1 outside the image.
-int64_t pixel_under(const SlideSpec& s, int64_t volume, int64_t slice, int64_t line, int64_t column, int64_t tap) {
-  const int64_t z = slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
-  const int64_t y = line * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
-  const int64_t x = column * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
-  if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) return -1;
-  return ((volume * s.d + z) * s.h + y) * s.w + x;
+           [&](int64_t row) { run(row * s.ow, WindowRow(s, row / (s.od * s.oh), row / s.oh % s.od, row % s.oh)); });
 }
 
 int32_t byte_at(DType dtype, const void* data, int64_t i) {
@@ -136,14 +128,14 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
     const Channels scales{scale == kNone ? &kOne : input(args, scale), scale_step};
     const Channels biases{bias == kNone ? &kZero : input(args, bias), bias_step};
     const auto offset = static_cast<float>(byte_at(dtype, args.inputs[zero], 0));
-    for_output_rows(args.executor, s, [&](int64_t pixel, int64_t line, int64_t slice, int64_t volume) {
+    for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
       alignas(64) float sums[kBlock];
       for (int64_t column = 0; column < s.ow; ++column, ++pixel)
         for (int64_t block = 0; block < s.channels; block += kBlock) {
           const int64_t count = std::min(kBlock, s.channels - block), at = pixel * s.channels + block;
           std::fill_n(sums, kBlock, 0.f);
           for (int64_t tap = 0; tap < s.taps(); ++tap) {
-            const int64_t from = pixel_under(s, volume, slice, line, column, tap);
+            const int64_t from = row.pixel(tap, column);
             if (from < 0) continue;
             const float* w = weights->data() + tap * s.channels + block;
             if (dtype == kU8)
@@ -272,11 +264,11 @@ std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& proble
   const auto run = [kernel, x](const StepArgs& args) {
     const DotKernel& k = *kernel;
     const SlideSpec& s = k.s;
-    for_output_rows(args.executor, s, [&](int64_t pixel, int64_t line, int64_t slice, int64_t volume) {
+    for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
       const uint8_t *from = input<uint8_t>(args, x), *starts[kMostTaps], *taps[kMostTaps];
       for (int64_t column = 0; column < s.ow; ++column, ++pixel) {
         for (int64_t tap = 0; tap < k.groups * 4; ++tap) {
-          const int64_t under = tap < s.taps() ? pixel_under(s, volume, slice, line, column, tap) : -1;
+          const int64_t under = tap < s.taps() ? row.pixel(tap, column) : -1;
           starts[tap] = under < 0 ? nullptr : from + under * s.channels;
         }
         for (int64_t block = 0; block < std::ssize(k.blocks); ++block) {

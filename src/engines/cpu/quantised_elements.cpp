@@ -5,6 +5,7 @@
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/window_row.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -104,6 +105,8 @@ Refusal refuses_integer_pool(const Group& group) {
   const Node* node = single_node(group, "max_pool2d");
   if (!node) return "is no maximum of windows of an image";
   if (!is_byte(node->result()->type.dtype)) return "takes integers of 8 bits";
+  const int64_t taps = count_of(node->attr().integers("window"));
+  if (taps > WindowRow::kMostTaps) return fmt::format("has {} taps", taps);
   return std::nullopt;
 }
 
@@ -113,16 +116,13 @@ std::unique_ptr<Step> make_integer_pool(const Group& group, MakeContext&) {
   const bool is_signed = node.result()->type.dtype == kI8;
   return call("integer_pool", [s, is_signed](const StepArgs& args) {
     for_each(args.executor, s.n * s.od * s.oh, s.ow * s.channels * s.taps() / 16, [&](int64_t row) {
-      const int64_t volume = row / (s.od * s.oh), slice = row / s.oh % s.od, line = row % s.oh;
+      const WindowRow taps(s, row / (s.od * s.oh), row / s.oh % s.od, row % s.oh);
       uint8_t* to = output<uint8_t>(args) + row * s.ow * s.channels;
       std::fill_n(to, s.ow * s.channels, is_signed ? 0x80 : 0);
       for (int64_t column = 0; column < s.ow; ++column, to += s.channels)
         for (int64_t tap = 0; tap < s.taps(); ++tap) {
-          const int64_t z = slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
-          const int64_t y = line * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
-          const int64_t x = column * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
-          if (z < 0 || z >= s.d || y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
-          const int64_t from = (((volume * s.d + z) * s.h + y) * s.w + x) * s.channels;
+          const int64_t from = taps.pixel(tap, column) * s.channels;
+          if (from < 0) continue;
           if (is_signed)
             larger_signed(s.channels, input<int8_t>(args, 0) + from, reinterpret_cast<int8_t*>(to));
           else
