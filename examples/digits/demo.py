@@ -1,10 +1,11 @@
-"""./dev demo: a TensorFlow 1 script is migrated and trained on both engines, and a CNN trained by stock Keras goes the whole
-way to an .om: show, freeze, convert, run, compare, time.
+"""./dev demo: a TensorFlow 1 script is migrated and trained on both engines, a MindSpore script is trained and exported, and a
+CNN trained by stock Keras goes the whole way to an .om: show, freeze, convert, run, compare, time.
 
 Every stage is a command as a user would type it; figures and pictures end up in out/demo/index.html."""
 
 import json
 import os
+import re
 import shlex
 import shutil
 import statistics
@@ -26,6 +27,7 @@ BIN = Path(sys.executable).parent
 ROUNDS, ROUND_SECONDS = 10, 0.1
 TRAININGS, TRAINING_STEPS = 2, 200  # of the TensorFlow 1 script on each engine, in turn
 PROFILED_STEPS, DIFFED_STEPS = 50, 5
+MINDSPORE_EPOCHS = 8
 SPEED_BATCHES = (1, 32)
 
 
@@ -54,18 +56,20 @@ class Stages:
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.copy(HERE / "train_tf1.py", OUT / "train.py")
-    stages, beside = Stages(), Stages()
+    stages, beside, exported = Stages(), Stages(), Stages()
     script = train_script(stages)
     before = len(stages.rows)
     with ThreadPoolExecutor() as pool:  # nothing of all this is timed
         compared, tests = pool.submit(compare_script, beside), pool.submit(test_set)
+        trained = pool.submit(mindspore_script, exported)
         facts = convert(stages, tests)
         compared.result()
+        mindspore = trained.result()
     images, labels = tests.result()
-    stages.rows[before:before] = beside.rows
+    stages.rows[before:before] = beside.rows + exported.rows
     profile = stages.run("bench", "cairn", "bench", "digits.om", "--batch", 32, "--seconds", 1, "--per-op", "--json")
     facts |= compare(images, labels)
-    facts |= {"stages": stages.rows, "script": script, "profile": json.loads(profile)}
+    facts |= {"stages": stages.rows, "script": script, "mindspore": mindspore, "profile": json.loads(profile)}
     report(facts)
     (profiled,) = (OUT / "profile").rglob("index.html")
     pages = {"where the time of its steps goes": profiled, "its steps against TensorFlow's": OUT / "diff" / "index.html"}
@@ -131,6 +135,19 @@ def compare_script(stages):
     shutil.rmtree(OUT / "diff", ignore_errors=True)
     stages.run("diff", "cairn", "diff", "--script", "migrated/train.py", "--steps", DIFFED_STEPS, "-o", "diff",
                "--", "--steps", DIFFED_STEPS, "--output", "tf1_diff")  # fmt: skip
+
+
+def mindspore_script(stages):
+    """LeNet in MindSpore's words of 0.5: trained, checkpoints written and read, exported, run."""
+    for old in OUT.glob("checkpoint_lenet*"):
+        old.unlink()
+    words = ("--data_path", "mnist_digits", "--epochs", MINDSPORE_EPOCHS, "--export", "lenet")
+    said = stages.run("mindspore", "cairn", "ms", "--level", "0.5", HERE.parent / "mindspore" / "lenet.py", *words)
+    stages.run("run", "cairn", "run", "lenet.om", "--input", "x=lenet_images.npy", "--output", "lenet_results")
+    (file,) = (OUT / "lenet_results").glob("*.npy")
+    expected = np.load(OUT / "lenet_logits.npy")
+    return {"accuracy": float(re.search(r"'Accuracy': ([\d.]+)", said).group(1)),
+            "largest_difference": float(np.abs(np.load(file) - expected).max()), "spread": float(expected.std(axis=0).mean())}
 
 
 def compare(images, labels):
@@ -204,6 +221,9 @@ def report(facts):
     print(f"  time of a step               TensorFlow {stock:5.2f} ms   Cairn {own:5.2f} ms   ratio {script['ratio']:.2f}")
     accuracy = script["accuracy"]
     print(f"  test accuracy                TensorFlow {accuracy['tensorflow']:.4f}   Cairn {accuracy['cairn']:.4f}")
+    lenet = facts["mindspore"]
+    share = lenet["largest_difference"] / lenet["spread"]
+    print(f"MindSpore script (LeNet): test accuracy {lenet['accuracy']:.4f}, its .om differs by at most {share:.1e} of the output's spread")
     accuracy = facts["accuracy"]
     print()
     print(f"accuracy on {facts['images']} test images   TensorFlow {accuracy['tensorflow']:.4f}   Cairn {accuracy['cairn']:.4f}")

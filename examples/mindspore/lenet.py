@@ -13,19 +13,19 @@ import mindspore.dataset as ds
 import mindspore.dataset.transforms.c_transforms as C
 import mindspore.dataset.transforms.vision.c_transforms as CV
 import mindspore.nn as nn
-from mindspore import context
+import numpy as np
+from mindspore import Tensor, context
 from mindspore.common import dtype as mstype
 from mindspore.common.initializer import TruncatedNormal
 from mindspore.dataset.transforms.vision import Inter
 from mindspore.nn.metrics import Accuracy
 from mindspore.train import Model
 from mindspore.train.callback import CheckpointConfig, LossMonitor, ModelCheckpoint
-from mindspore.train.serialization import load_checkpoint, load_param_into_net
+from mindspore.train.serialization import export, load_checkpoint, load_param_into_net
 
 
 def write_digits(data_path):
     """The digits of scikit-learn, scaled to 28x28, as the files that MNIST comes in."""
-    import numpy as np
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -100,6 +100,7 @@ if __name__ == "__main__":
     parser.add_argument("--device_target", type=str, default="CPU", choices=["Ascend", "GPU", "CPU"])
     parser.add_argument("--data_path", type=str, default="./MNIST_Data")
     parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--export", type=str, default="", help="a model to write: its images and their logits beside it")
     parser.add_argument("--mode", type=str, default="graph", choices=["graph", "pynative"])
     args = parser.parse_args()
     if not os.path.isdir(args.data_path):
@@ -123,3 +124,8 @@ if __name__ == "__main__":
     ds_eval = create_dataset(os.path.join(args.data_path, "test"))
     acc = model.eval(ds_eval, dataset_sink_mode=dataset_sink_mode)
     print("============== Accuracy:{} ==============".format(acc))
+    if args.export:
+        images = next(ds_eval.create_dict_iterator())["image"]
+        export(network, Tensor(images), file_name=args.export, file_format="OM")
+        np.save(args.export + "_images.npy", images)
+        np.save(args.export + "_logits.npy", model.predict(Tensor(images)).asnumpy())
