@@ -6,9 +6,14 @@ A recorder's scope() is a context with
     gradients(results, seeds, wanted)   tensors
 """
 
-from cairn.ms import core
+import numpy
+
+from cairn.ms import core, promote
+from cairn.ms.refusal import WrongType
 from cairn.ms.tape import Scope
 from cairn.ms.tensor import Tensor
+
+_FLOAT = numpy.dtype("float32")
 
 
 def scope():
@@ -43,7 +48,27 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     """(value, [gradient of each argument in positions], [gradient of each weight]).
 
     The gradient of an argument has its structure. seed: the gradients of the results, None for ones. has_aux: only the
-    first result is differentiated."""
+    first result is differentiated. Where all that is asked for are integers, they count as float32 numbers, unless the function
+    takes integers only."""
+    asked = [each for i in positions for each in tensors_of(arguments[i])]
+    if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
+        floats = [_with_floats(each) if i in positions else each for i, each in enumerate(arguments)]
+        try:
+            _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
+        except WrongType:
+            pass
+        else:
+            types = iter([promote.nptype(each) for each in asked])
+            made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
+            return core.prepared(function)(*arguments, **(keywords or {})), made, []
+    return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
+
+
+def _with_floats(tree):
+    return rebuilt(tree, lambda x: promote.cast(x, _FLOAT) if promote.nptype(x).kind in "iu" else x)
+
+
+def _differentiate(function, arguments, keywords, positions, weights, seed, has_aux):
     with scope() as inside:
         given = list(arguments)
         for i in positions:

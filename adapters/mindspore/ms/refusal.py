@@ -44,7 +44,7 @@ def fault(error):
     if error.kind not in ("invalid_model", "invalid_argument"):
         return error
     text = str(error)
-    of_type = re.search(r"element type|must be (floats|numbers|integers|bool|i32)", text)
+    of_type = re.search(r"element type|must be [^,]+, found", text)
     made = (WrongType if of_type else WrongValue)(text)
     made.kind, made.where, made.report = error.kind, error.where, error.report
     return made

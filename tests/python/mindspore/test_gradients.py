@@ -137,6 +137,20 @@ def test_what_no_result_depends_on_has_gradient_zero():
     assert dx.asnumpy().tolist() == [2, 2] and dy.asnumpy().tolist() == [[0]]
 
 
+@pytest.mark.parametrize("mode", [1, 0], ids=["eager", "graph"])
+def test_integers_have_integer_gradients(mode):
+    class Net(nn.Cell):
+        def construct(self, x, y):
+            return 2 * x * y + y
+
+    ms.set_context(mode=mode)
+    x, y = Tensor(3, ms.int32), Tensor(4, ms.int32)
+    dx, dy = GradOperation(get_all=True)(Net())(x, y)
+    assert (dx, dy) == (8, 7) and dx.dtype is ms.int32
+    rows = Tensor(np.ones((3, 2), np.float32))
+    assert GradOperation()(lambda i: core.gather(rows, i))(Tensor([1])).asnumpy().tolist() == [0]
+
+
 def test_python_control_flow_and_changing_numbers():
     def steps(x, n):
         for _ in range(n):

@@ -55,7 +55,9 @@ def dtype_to_pytype(type_):
     kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
     if type_.numpy is not None:
         return kinds[type_.numpy.kind]
-    return {"string": str, "list_": list, "tuple_": tuple, "int_": int, "float_": float}[type_.name]
+    others = {"string": str, "list_": list, "tuple_": tuple, "dict_": dict, "int_": int, "float_": float,
+              "type_none": type(None), "none_type": type(None), "slice": slice, "ellipsis": type(...)}  # fmt: skip
+    return others[type_.name]
 
 
 def pytype_to_dtype(obj):
