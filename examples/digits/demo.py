@@ -27,7 +27,7 @@ BIN = Path(sys.executable).parent
 ROUNDS, ROUND_SECONDS = 10, 0.1
 TRAININGS, TRAINING_STEPS = 2, 200  # of the TensorFlow 1 script on each engine, in turn
 PROFILED_STEPS, DIFFED_STEPS = 50, 5
-MINDSPORE_EPOCHS = 8
+MINDSPORE_EPOCHS = 10
 SPEED_BATCHES = (1, 32)
 
 

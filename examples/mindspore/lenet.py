@@ -99,7 +99,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="MindSpore LeNet Example")
     parser.add_argument("--device_target", type=str, default="CPU", choices=["Ascend", "GPU", "CPU"])
     parser.add_argument("--data_path", type=str, default="./MNIST_Data")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--export", type=str, default="", help="a model to write: its images and their logits beside it")
     parser.add_argument("--mode", type=str, default="graph", choices=["graph", "pynative"])
     args = parser.parse_args()
@@ -110,7 +110,7 @@ if __name__ == "__main__":
 
     net_loss = nn.SoftmaxCrossEntropyWithLogits(is_grad=False, sparse=True, reduction="mean")
     network = LeNet5()
-    net_opt = nn.Momentum(network.trainable_params(), 0.01, 0.9)
+    net_opt = nn.Momentum(network.trainable_params(), 0.02, 0.9)
     config_ck = CheckpointConfig(save_checkpoint_steps=46, keep_checkpoint_max=10)
     ckpoint_cb = ModelCheckpoint(prefix="checkpoint_lenet", config=config_ck)
     model = Model(network, net_loss, net_opt, metrics={"Accuracy": Accuracy()})
