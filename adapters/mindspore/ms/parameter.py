@@ -101,7 +101,8 @@ class Parameter(Tensor):
         if isinstance(data, bool) or not isinstance(data, (Tensor, int, float)):
             raise TypeError(f"Parameter {self.name} can be set to a Tensor, int or float, but got {type(data).__name__}.")
         if not isinstance(data, Tensor):
-            data = Tensor(data, self.dtype) if isinstance(data, int) else Tensor(data, dtypes.types["float32"])
+            refused = isinstance(data, float) and promote.nptype(self).kind in "iu"
+            data = Tensor(data, dtypes.types["float32"] if refused else self.dtype)
         elif data._array is None and data.init is not None:
             data.init_data()
         if data.shape != self.shape and not slice_shape:

@@ -149,6 +149,9 @@ def test_parameters():
         made.set_data(Tensor(np.ones((2, 3), np.float64)))
     with pytest.raises(TypeError):
         made.requires_grad = 1
+    with pytest.raises(TypeError):
+        Parameter(3).set_data(1.5)
+    assert Parameter(Tensor(np.float16(1))).set_data(0.5).dtype is mstype.float16
     made.set_data(Tensor(np.full((2, 3), 2, np.int32)))
     assert made.asnumpy().tolist() == [[2, 2, 2]] * 2 and made.dtype is mstype.float32
 
