@@ -15,11 +15,15 @@ _PARTS = {
 }  # fmt: skip
 
 
-# Names that people will ask for: why not, and what works instead.
+# Names that people will ask for: why not, and what works instead. Some can be imported, and refuse when they are called.
 REFUSED = {
     "mindspore.nn.probability": ("distributions and bijectors are not supported", "random numbers of mindspore.ops"),
     "mindspore.nn.transformer": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
     "mindspore.parallel.nn": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
+    "mindspore.nn.thor": ("second-order updates are not supported", "nn.Momentum"),
+    "mindspore.nn.optim.thor": ("second-order updates are not supported", "nn.Momentum"),
+    "mindspore.train.ConvertModelUtils": ("the optimizer THOR is not supported", "nn.Momentum with Model"),
+    "mindspore.ConvertModelUtils": ("the optimizer THOR is not supported", "nn.Momentum with Model"),
     "mindspore.nn.reinforcement": ("environments are not supported", "a loop in Python"),
     "mindspore.nn.PipelineCell": ("pipelines over several devices are not supported", "the cell itself"),
     "mindspore.boost": ("boosted training is not supported", "nn.TrainOneStepCell"),

@@ -24,7 +24,8 @@ _MODULES = (
 def found(dotted):
     """(whether a dotted name of mindspore works, why not)."""
     works, reason = _look(dotted)
-    return works, "" if works else names.refused(dotted) or reason
+    refused = names.refused(dotted)
+    return works and not refused, refused or reason
 
 
 def _look(dotted):
@@ -82,7 +83,7 @@ def markdown():
         lines += [f"## `{module}`: {len(works)}", "", ", ".join(f"`{name}`" for name in works) + "", ""]
         for row in members:
             if not row["works"]:
-                lines += [f"- `{row['name']}` is refused: {row['reason']}"]
+                lines += [f"- {row['reason']}"]
     return "\n".join(lines).rstrip() + "\n"
 
 
