@@ -2,7 +2,7 @@
 
 import sys
 
-from cairn.ms import refuse
+from cairn.ms import names
 
 from mindspore.dataset.core import config
 from mindspore.dataset.engine import *  # noqa: F403
@@ -13,12 +13,4 @@ sys.modules[__name__ + ".config"] = config
 sys.modules[__name__ + ".samplers"] = samplers
 
 __all__ = ["config", "text", "transforms", "vision", *datasets.__all__, *samplers.__all__, *sources.__all__]
-
-_SOURCES = ("CelebADataset", "CocoDataset", "VOCDataset", "ManifestDataset", "CLUEDataset", "GraphData", "FlickrDataset", "SBUDataset",
-            "StorageDataset", "OBSMindDataset", "InMemoryGraphDataset", "RandomDataset")  # fmt: skip
-
-
-def __getattr__(name):
-    if name in _SOURCES or name.endswith("Dataset"):
-        refuse(f"mindspore.dataset.{name}", "this source is not supported yet", "GeneratorDataset over a reader of your own")
-    raise AttributeError(f"module 'mindspore.dataset' has no attribute '{name}'")
+__getattr__ = names.lazy("mindspore.dataset")

@@ -1,5 +1,7 @@
 """Training: Model, callbacks, loss scales, checkpoints."""
 
+from cairn.ms import names
+
 from mindspore.train import amp, callback, serialization
 from mindspore.train.amp import build_train_network
 from mindspore.train.callback import *  # noqa: F403
@@ -13,3 +15,4 @@ from mindspore.train.train_thor import ConvertModelUtils, ConvertNetUtils
 __all__ = ["ConvertModelUtils", "ConvertNetUtils", "DatasetHelper", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager", "Model",
            "SummaryRecord", "amp", "build_train_network", "callback", "connect_network_with_dataset", "export", "load", "load_checkpoint",
            "load_param_into_net", "save_checkpoint", "serialization", *callback.__all__]  # fmt: skip
+__getattr__ = names.lazy("mindspore.train")

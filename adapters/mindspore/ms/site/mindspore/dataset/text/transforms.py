@@ -224,9 +224,3 @@ class TruncateSequencePair(Transform):
             else:
                 second_size -= 1
         return first[:first_size], second[:second_size]
-
-
-def __getattr__(name):
-    if name in ("JiebaTokenizer", "SentencePieceTokenizer", "UnicodeScriptTokenizer"):
-        refuse(f"mindspore.dataset.text.{name}", "this tokenizer is not supported", "PythonTokenizer over a function of your own")
-    raise AttributeError(name)

@@ -1,5 +1,7 @@
 """Callbacks."""
 
+from cairn.ms import names
+
 from mindspore.train.callback._callback import Callback, RunContext
 from mindspore.train.callback._callback import CallbackManager as _CallbackManager
 from mindspore.train.callback._callback import InternalCallbackParam as _InternalCallbackParam
@@ -13,11 +15,4 @@ from mindspore.train.callback._summary import SummaryCollector, SummaryStep
 
 __all__ = ["Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
            "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "SummaryStep", "TimeMonitor"]  # fmt: skip
-
-
-def __getattr__(name):
-    from cairn.ms import refuse
-
-    if name in ("LandscapeAnalysis", "SummaryLandscape", "OnRequestExit", "BackupAndRestore", "FederatedLearningManager"):
-        refuse(f"mindspore.train.callback.{name}", "is not supported", "LambdaCallback")
-    raise AttributeError(f"module 'mindspore.train.callback' has no attribute '{name}'")
+__getattr__ = names.lazy("mindspore.train.callback")
