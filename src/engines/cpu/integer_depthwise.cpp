@@ -172,45 +172,62 @@ struct DotKernel {
   IntegerEpilogue e;
   int64_t groups = 0;  // of four taps
   std::vector<DotBlock> blocks;
-  std::vector<int8_t> weights;  // [block][group][64 dwords of 4 taps]
-  alignas(64) uint8_t outside[kBlock];
+  std::vector<int8_t> weights;   // [block][group][64 dwords of 4 taps]
+  std::vector<uint8_t> outside;  // a row of zero points
 };
 
 /// Of the dwords of a block: dword i of vector k is channel 16 (i / 4) + 4 k + i % 4.
 int64_t channel_at(int64_t place) { return place % 16 / 4 * 16 + place / 16 * 4 + place % 4; }
 
-CAIRN_DOTS void run_block(const DotKernel& kernel, int64_t block, const uint8_t* const* taps, uint64_t mask,
-                          uint8_t* to) {
+/// A block of the channels of `count` pixels, whose taps are `step` bytes apart.
+CAIRN_DOTS void run_block(const DotKernel& kernel, int64_t block, const uint8_t* const* taps, int64_t step,
+                          int64_t count, uint64_t mask, uint8_t* to) {
   const DotBlock& b = kernel.blocks[static_cast<size_t>(block)];
-  const int8_t* weights = kernel.weights.data() + block * kernel.groups * 4 * kBlock;
-  __m512i sums[4];
-  for (int k = 0; k < 4; ++k) sums[k] = _mm512_load_si512(b.starts + 16 * k);
-  for (int64_t group = 0; group < kernel.groups; ++group, taps += 4, weights += 4 * kBlock) {
-    const auto load = [&](int i) CAIRN_DOTS { return _mm512_maskz_loadu_epi8(mask, taps[i]); };
-    const __m512i x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3);
-    const __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
-    const __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
-    const auto add = [&](int k, __m512i x) CAIRN_DOTS {
-      sums[k] = _mm512_dpbusd_epi32(sums[k], x, _mm512_loadu_si512(weights + 64 * k));
-    };
-    add(0, _mm512_unpacklo_epi16(low01, low23));
-    add(1, _mm512_unpackhi_epi16(low01, low23));
-    add(2, _mm512_unpacklo_epi16(high01, high23));
-    add(3, _mm512_unpackhi_epi16(high01, high23));
-  }
   const __m512 low = _mm512_set1_ps(kernel.e.low), high = _mm512_set1_ps(kernel.e.high);
-  const __m512i zero = _mm512_set1_epi32(kernel.e.zero_point);
-  for (int k = 0; k < 4; ++k) {
-    __m512 y =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[k]), _mm512_load_ps(b.scale + 16 * k), _mm512_load_ps(b.bias + 16 * k));
-    y = _mm512_min_ps(_mm512_max_ps(y, low), high);
-    sums[k] = _mm512_add_epi32(_mm512_cvtps_epi32(y), zero);
+  const __m512i zero = _mm512_set1_epi32(kernel.e.zero_point), byte = _mm512_set1_epi16(0xff);
+  for (int64_t pixel = 0, at = 0; pixel < count; ++pixel, at += step, to += kernel.s.channels) {
+    const int8_t* weights = kernel.weights.data() + block * kernel.groups * 4 * kBlock;
+    __m512i sums[4];
+    for (int k = 0; k < 4; ++k) sums[k] = _mm512_load_si512(b.starts + 16 * k);
+    for (int64_t tap = 0; tap < kernel.groups * 4; tap += 4, weights += 4 * kBlock) {
+      const auto load = [&](int64_t i) CAIRN_DOTS { return _mm512_maskz_loadu_epi8(mask, taps[tap + i] + at); };
+      const __m512i x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3);
+      const __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
+      const __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
+      const auto add = [&](int k, __m512i x) CAIRN_DOTS {
+        sums[k] = _mm512_dpbusd_epi32(sums[k], x, _mm512_loadu_si512(weights + 64 * k));
+      };
+      add(0, _mm512_unpacklo_epi16(low01, low23));
+      add(1, _mm512_unpackhi_epi16(low01, low23));
+      add(2, _mm512_unpacklo_epi16(high01, high23));
+      add(3, _mm512_unpackhi_epi16(high01, high23));
+    }
+    for (int k = 0; k < 4; ++k) {
+      __m512 y = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[k]), _mm512_load_ps(b.scale + 16 * k),
+                                 _mm512_load_ps(b.bias + 16 * k));
+      y = _mm512_min_ps(_mm512_max_ps(y, low), high);
+      sums[k] = _mm512_add_epi32(_mm512_cvtps_epi32(y), zero);
+    }
+    // Bytes of either sign: the bounds keep them in range, so that the lowest 8 bits of words are what is wanted.
+    const __m512i first = _mm512_and_si512(_mm512_packs_epi32(sums[0], sums[1]), byte);
+    const __m512i second = _mm512_and_si512(_mm512_packs_epi32(sums[2], sums[3]), byte);
+    _mm512_mask_storeu_epi8(to, mask, _mm512_packus_epi16(first, second));
   }
-  // Bytes of either sign: the bounds keep them in range, so that the lowest 8 bits of words are what is wanted.
-  const __m512i byte = _mm512_set1_epi16(0xff);
-  const __m512i first = _mm512_and_si512(_mm512_packs_epi32(sums[0], sums[1]), byte);
-  const __m512i second = _mm512_and_si512(_mm512_packs_epi32(sums[2], sums[3]), byte);
-  _mm512_mask_storeu_epi8(to, mask, _mm512_packus_epi16(first, second));
+}
+
+/// Pixels [first, first + count) of a row of y, for which the same taps are inside.
+void run_pixels(const DotKernel& k, const WindowRow& row, const uint8_t* x, int64_t first, int64_t count, uint8_t* y) {
+  const int64_t channels = k.s.channels;
+  const uint8_t* taps[kMostTaps];
+  for (int64_t block = 0; block < std::ssize(k.blocks); ++block) {
+    for (int64_t tap = 0; tap < k.groups * 4; ++tap) {
+      const int64_t under = tap < k.s.taps() ? row.pixel(tap, first) : -1;
+      taps[tap] = under < 0 ? k.outside.data() : x + under * channels + block * kBlock;
+    }
+    const int64_t rest = channels - block * kBlock;
+    run_block(k, block, taps, k.s.stride_w * channels, count, rest >= kBlock ? ~uint64_t{0} : (uint64_t{1} << rest) - 1,
+              y + first * channels + block * kBlock);
+  }
 }
 
 #undef CAIRN_DOTS
@@ -239,7 +256,7 @@ std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& proble
   kernel->blocks.resize(static_cast<size_t>(blocks));
   kernel->weights.resize(static_cast<size_t>(blocks * kernel->groups * 4 * kBlock));
   const int32_t zero = byte_at(kU8, constant_of(problem.operand(2))->data(), 0);
-  std::fill_n(kernel->outside, kBlock, static_cast<uint8_t>(zero));
+  kernel->outside.assign(static_cast<size_t>(s.ow * s.stride_w * s.channels + kBlock), static_cast<uint8_t>(zero));
   const auto each = [](const Value* value, int64_t o, float fallback) {
     const Tensor* all = value ? constant_of(value) : nullptr;
     return all ? all->values<float>()[all->count() == 1 ? 0 : static_cast<size_t>(o)] : fallback;
@@ -264,21 +281,16 @@ std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& proble
   const auto run = [kernel, x](const StepArgs& args) {
     const DotKernel& k = *kernel;
     const SlideSpec& s = k.s;
+    // Columns whose windows are inside the image run together.
+    const int64_t left = std::min(s.ow, (s.pad_left + s.stride_w - 1) / s.stride_w);
+    const int64_t reach = s.w + s.pad_left - (s.kw - 1) * s.dilation_w;  // windows start below this
+    const int64_t inner = std::clamp((reach + s.stride_w - 1) / s.stride_w, left, s.ow);
     for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
-      const uint8_t *from = input<uint8_t>(args, x), *starts[kMostTaps], *taps[kMostTaps];
-      for (int64_t column = 0; column < s.ow; ++column, ++pixel) {
-        for (int64_t tap = 0; tap < k.groups * 4; ++tap) {
-          const int64_t under = tap < s.taps() ? row.pixel(tap, column) : -1;
-          starts[tap] = under < 0 ? nullptr : from + under * s.channels;
-        }
-        for (int64_t block = 0; block < std::ssize(k.blocks); ++block) {
-          for (int64_t tap = 0; tap < k.groups * 4; ++tap)
-            taps[tap] = starts[tap] ? starts[tap] + block * kBlock : k.outside;
-          const int64_t rest = s.channels - block * kBlock;
-          run_block(k, block, taps, rest >= kBlock ? ~uint64_t{0} : (uint64_t{1} << rest) - 1,
-                    output<uint8_t>(args) + pixel * s.channels + block * kBlock);
-        }
-      }
+      const auto* from = input<uint8_t>(args, x);
+      uint8_t* y = output<uint8_t>(args) + pixel * s.channels;
+      for (int64_t column = 0; column < left; ++column) run_pixels(k, row, from, column, 1, y);
+      if (inner > left) run_pixels(k, row, from, left, inner - left, y);
+      for (int64_t column = inner; column < s.ow; ++column) run_pixels(k, row, from, column, 1, y);
     });
   };
   return call("integer_depthwise dot", run, std::move(options));
