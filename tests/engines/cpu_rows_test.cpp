@@ -86,6 +86,19 @@ TEST(CpuRows, finds_the_place_of_the_largest_and_smallest) {
       }
 }
 
+TEST(CpuRows, interleaves_few_columns) {
+  for (int64_t columns = 2; columns <= kMostInterleaved; ++columns)
+    for (int64_t count : {0, 1, 3, 8, 15, 16, 17, 40}) {
+      const int64_t step = count + 3;
+      const auto from = Random(4).floats(columns * step);
+      Guarded to(columns * count);
+      vector_loops().interleave(count, columns, from.data(), step, to.data());
+      for (int64_t at = 0; at < columns * count; ++at)
+        EXPECT_EQ(to.data()[at], from[static_cast<size_t>(at % columns * step + at / columns)]) << columns << " " << at;
+      EXPECT_TRUE(to.intact());
+    }
+}
+
 TEST(CpuRows, copies_every_second_float) {
   for (int64_t count = 0; count < 50; ++count) {
     const auto from = Random(3).floats(std::max<int64_t>(1, 2 * count - 1));

@@ -100,6 +100,10 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
       std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
     return;
   }
+  if (sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && rows_.to == columns_.size &&
+      columns_.size > 1 && columns_.size <= kMostInterleaved)
+    return vector_loops().interleave(last - first, columns_.size, reinterpret_cast<const float*>(x + first),
+                                     columns_.from, reinterpret_cast<float*>(y + first * rows_.to));
   const auto transpose = sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && last - first == kLanes
                              ? vector_loops().transpose
                              : nullptr;

@@ -267,7 +267,9 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
     const auto gather = [&](auto tag, auto copy) {
       using Index = decltype(tag);
       const Index* indices = input<Index>(args, at);
-      for (int64_t i = 0; i < count; ++i)
+      bool outside = false;
+      for (int64_t i = 0; i < count; ++i) outside |= indices[i] < least || indices[i] >= size;
+      for (int64_t i = 0; outside && i < count; ++i)
         if (indices[i] < least || indices[i] >= size)
           fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", indices[i], size);
       for_ranges(args.executor, outer * middle * picks, bytes / 4, [&](int64_t first, int64_t last) {

@@ -10,7 +10,7 @@
   constexpr VectorLoops kLoops = {execute,         reduce_channels,   reduce_row,        layer_norm_row, softmax_row, \
                                   softmax_columns, cross_entropy_row, softmax_of_scores, spread_rows,    copy_rows,   \
                                   arg_columns,     arg_row,           pool_down,         pool_along,     pick,        \
-                                  every_second,    transpose};
+                                  interleave,      every_second,      transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 

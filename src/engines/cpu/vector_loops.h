@@ -8,6 +8,7 @@ namespace cairn {
 
 inline constexpr int kLanes = 16;
 inline constexpr int64_t kElementTile = 256;
+inline constexpr int64_t kMostInterleaved = 4;
 
 /// Instructions of element-wise programs; those from first_one_by_one on call the C library.
 enum class ElementOp : uint8_t {
@@ -59,6 +60,8 @@ struct VectorLoops {
   void (*pool_along)(const RowPool& pool, float rows, const float* padded, float* y);
   /// to[i] = from[places[i]], places below `size` that never fall, with kLanes more behind the last.
   void (*pick)(int64_t count, const int32_t* places, const float* from, int64_t size, float* to);
+  /// to[i * columns + k] = from[k * step + i] for up to kMostInterleaved columns.
+  void (*interleave)(int64_t count, int64_t columns, const float* from, int64_t step, float* to);
   /// to[i] = from[2 * i].
   void (*every_second)(int64_t count, const float* from, float* to);
   /// to[j * to_step + i] = from[i * step + j] for i, j < kLanes; null when that is not faster than a scalar loop.

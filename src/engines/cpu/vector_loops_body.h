@@ -334,6 +334,32 @@ int64_t arg_row(bool most, int64_t c, const float* x) {
   return first;
 }
 
+template <int kColumns>
+void interleave_by(int64_t count, const float* from, int64_t step, float* to) {
+  int64_t i = 0;
+  for (; i + kFloats <= count; i += kFloats, to += kFloats * kColumns) {
+    Floats columns[kColumns];
+    for (int k = 0; k < kColumns; ++k) columns[k] = load(from + k * step + i);
+#pragma GCC unroll 4
+    for (int part = 0; part < kColumns; ++part) {
+      Ints place, column;
+      for (int lane = 0; lane < kFloats; ++lane) {
+        place[lane] = (part * kFloats + lane) / kColumns;
+        column[lane] = (part * kFloats + lane) % kColumns;
+      }
+      Floats mixed = __builtin_shuffle(columns[0], place);
+#pragma GCC unroll 4
+      for (int k = 1; k < kColumns; ++k) mixed = column == k ? __builtin_shuffle(columns[k], place) : mixed;
+      store(to + part * kFloats, mixed);
+    }
+  }
+  for (; i < count; ++i)
+    for (int k = 0; k < kColumns; ++k) *to++ = from[k * step + i];
+}
+void interleave(int64_t count, int64_t columns, const float* from, int64_t step, float* to) {
+  (columns == 2 ? interleave_by<2> : columns == 3 ? interleave_by<3> : interleave_by<4>)(count, from, step, to);
+}
+
 void every_second(int64_t count, const float* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
 }
