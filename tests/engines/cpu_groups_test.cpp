@@ -205,6 +205,40 @@ TEST_F(CpuGroups, a_slice_that_others_need_and_one_beside_its_whole_stay_right) 
                {"slice", "elementwise 3"});
 }
 
+TEST_F(CpuGroups, rows_gathered_for_one_group_are_read_where_they_are) {
+  for (int c : {4, 7, 16, 33, 300})
+    for (const char* index : {"i64", "i32"})
+      expect_steps(
+          fmt::format(
+              R"((%x: f32[3, 9, {0}], %t: f32[5, {0}], %p: bool[3, 20], %w: f32[3, 20, 1], %v: f32[3, 20, {0}]) ->
+        (%y: f32[3, 20, {0}], %z: f32[3, 20, {0}]) {{
+    %five = constant {{value = {1}[] (4)}}
+    %one = constant {{value = {1}[] (-3)}}
+    %q = select %p, %five, %one
+    %a = gather %x, %q {{axis = 1, batch_dims = 1}}
+    %b = gather %t, %q {{axis = 0}}
+    %m = mul %a, %w
+    %s = add %m, %b
+    %y = add %s, %v
+    %z = sub %y, %a
+    return %y, %z }})",
+              c, index),
+          {"elements select", "elementwise 4"});
+}
+
+TEST_F(CpuGroups, rows_gathered_from_outside_fail_as_alone) {
+  const auto model =
+      Model::make(parse(R"(module @m { func @main(%x: f32[5, 8], %i: i64[3], %v: f32[3, 8]) -> (%y: f32[3, 8]) {
+    %a = gather %x, %i {axis = 0}
+    %y = add %a, %v
+    return %y } })"),
+                  {.threads = 1});
+  EXPECT_EQ(kernels_of(*model), "cpu/elementwise 1 ");
+  const Tensor x = Tensor::zeros(kF32, {5, 8}), v = Tensor::zeros(kF32, {3, 8});
+  EXPECT_THROW(model->run(std::vector{x, Tensor::of_i64({0, 5, 1}), v}), Error);
+  EXPECT_THROW(model->run(std::vector{x, Tensor::of_i64({0, -6, 1}), v}), Error);
+}
+
 TEST_F(CpuGroups, a_concatenation_reads_slices_along_its_axis_where_they_are) {
   for (const char* type : {"f32", "i64", "bool"})
     for (int inner : {1, 3, 40})

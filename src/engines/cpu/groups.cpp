@@ -264,7 +264,7 @@ class Proposer {
   }
 
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
-  // becomes an output of the group, unless the group depends on such a user. Slices for this group only are read in place.
+  // becomes an output of the group, unless the group depends on such a user. Slices and rows gathered for this group only are read in place.
   void region(const Node& root) {
     std::vector<const Node*> nodes{&root};
     for (size_t i = 0; i < nodes.size(); ++i)
@@ -280,9 +280,9 @@ class Proposer {
     for (size_t i = 0; i < computed; ++i)
       for (const Value* input : nodes[i]->inputs) {
         const Node* node = input->producer;
-        if (node && ElementwiseProgram::reads_part(*node) && !contains(nodes, node) && !taken(*node) &&
-            !leaves(*node, nodes))
-          nodes.push_back(node);
+        if (!node || !ElementwiseProgram::reads_part(*node) || contains(nodes, node) || taken(*node)) continue;
+        if (node->is("gather") && node->result()->type.shape != root.result()->type.shape) continue;
+        if (!leaves(*node, nodes)) nodes.push_back(node);
       }
     take(make_group(in_order(std::move(nodes)), uses_));
   }

@@ -250,35 +250,58 @@ Refusal refuses_gather(const Group& group) {
   return refuses_elements(node->result()->type);
 }
 
+GatherRows::GatherRows(const Node& gather) {
+  const Dims dims = sizes(gather.inputs[0]);
+  const size_t axis = positive_axis(gather.attr().integer("axis"), dims.size());
+  const auto batch = static_cast<size_t>(gather.attr().integer("batch_dims"));
+  outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis), size = dims[axis];
+  inner = count_between(dims, axis + 1, dims.size());
+  picks = outer ? count_of(sizes(gather.inputs[1])) / outer : 0;
+  least = gather.attr().boolean("from_start") ? 0 : -size;
+  wide = gather.inputs[1]->type.dtype == kI64;
+}
+
+void GatherRows::check(const void* indices) const {
+  const auto check = [&](auto tag) {
+    const auto* index = static_cast<const decltype(tag)*>(indices);
+    bool outside = false;
+    for (int64_t i = 0; i < outer * picks; ++i) outside |= index[i] < least || index[i] >= size;
+    for (int64_t i = 0; outside && i < outer * picks; ++i)
+      if (index[i] < least || index[i] >= size)
+        fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", index[i], size);
+  };
+  wide ? check(int64_t()) : check(int32_t());
+}
+
+void GatherRows::offsets(int64_t part, int64_t pick, int64_t count, const void* indices, int64_t* offsets) const {
+  const int64_t start = part * size;
+  const auto find = [&](auto tag) {
+    const auto* index =
+        static_cast<const decltype(tag)*>(indices) + (middle == 1 ? part : part / middle) * picks + pick;
+    for (int64_t i = 0; i < count; ++i) offsets[i] = (start + index[i] + (index[i] < 0 ? size : 0)) * inner;
+  };
+  wide ? find(int64_t()) : find(int32_t());
+}
+
 std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
   const Node& node = group.last();
-  const Dims dims = sizes(node.inputs[0]);
-  const size_t axis = positive_axis(node.attr().integer("axis"), dims.size());
-  const auto batch = static_cast<size_t>(node.attr().integer("batch_dims"));
-  const int64_t outer = count_between(dims, 0, batch), middle = count_between(dims, batch, axis), size = dims[axis];
-  const int64_t bytes =
-      count_between(dims, axis + 1, dims.size()) * static_cast<int64_t>(node.result()->type.dtype.size());
-  const int64_t count = count_of(sizes(node.inputs[1])), picks = outer ? count / outer : 0;
-  const bool nothing = count_of(sizes(node.result())) == 0, wide = node.inputs[1]->type.dtype == kI64;
-  const int64_t least = node.attr().boolean("from_start") ? 0 : -size;
+  const GatherRows rows(node);
+  const int64_t bytes = rows.inner * static_cast<int64_t>(node.result()->type.dtype.size());
+  const bool nothing = count_of(sizes(node.result())) == 0;
   const size_t x = index_of(group, node.inputs[0]), at = index_of(group, node.inputs[1]);
   return call("gather", [=](const StepArgs& args) {
     if (nothing) return;
+    rows.check(args.inputs[at]);
     const auto gather = [&](auto tag, auto copy) {
       using Index = decltype(tag);
-      const Index* indices = input<Index>(args, at);
-      bool outside = false;
-      for (int64_t i = 0; i < count; ++i) outside |= indices[i] < least || indices[i] >= size;
-      for (int64_t i = 0; outside && i < count; ++i)
-        if (indices[i] < least || indices[i] >= size)
-          fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", indices[i], size);
-      for_ranges(args.executor, outer * middle * picks, bytes / 4, [&](int64_t first, int64_t last) {
+      const int64_t picks = rows.picks, size = rows.size;
+      for_ranges(args.executor, rows.outer * rows.middle * picks, bytes / 4, [&](int64_t first, int64_t last) {
         for (int64_t row = first, many = 0; row < last; row += many) {
           const int64_t part = row / picks, pick = row % picks;
           many = std::min(last - row, picks - pick);
           const char* from = input<char>(args, x) + part * size * bytes;
           char* to = output<char>(args) + row * bytes;
-          const Index* index = indices + part / middle * picks + pick;
+          const Index* index = input<Index>(args, at) + part / rows.middle * picks + pick;
           for (int64_t i = 0; i < many; ++i)
             copy(to + i * bytes, from + (index[i] < 0 ? index[i] + size : index[i]) * bytes);
         }
@@ -297,7 +320,7 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
         default: return of_size(static_cast<size_t>(bytes));
       }
     };
-    wide ? with_copy(int64_t()) : with_copy(int32_t());
+    rows.wide ? with_copy(int64_t()) : with_copy(int32_t());
   });
 }
 

@@ -39,15 +39,15 @@ float number_of(const Node& node, const char* attribute) {
   return flag ? static_cast<float>(*flag) : static_cast<float>(std::get<double>(value));
 }
 
-// The values that the element-wise nodes of a group read and do not make: inputs of the group, or slices of them.
+// The values that the element-wise nodes of a group read and do not make: inputs of the group, or parts of them.
 std::vector<const Value*> operands_of(const Group& group) {
   std::vector<const Value*> operands, made;
   for (const Node* node : group.nodes)
-    if (!node->is("slice")) made.push_back(node->result());
+    if (!ElementwiseProgram::reads_part(*node)) made.push_back(node->result());
   for (const Node* node : group.nodes)
     for (const Value* input : node->inputs) {
       const auto is_in = [&](const auto& list) { return std::find(list.begin(), list.end(), input) != list.end(); };
-      if (!node->is("slice") && !is_in(made) && !is_in(operands)) operands.push_back(input);
+      if (!ElementwiseProgram::reads_part(*node) && !is_in(made) && !is_in(operands)) operands.push_back(input);
     }
   return operands;
 }
@@ -85,6 +85,14 @@ bool ElementwiseProgram::takes(const Node& node) {
 }
 
 bool ElementwiseProgram::reads_part(const Node& node) {
+  constexpr int64_t kLeastRow = 4;  // floats, below which to look up an index for each costs more than a copy
+  if (node.is("gather")) {
+    const Value *x = node.inputs[0], *indices = node.inputs[1];
+    if (!x->type.is_static() || !indices->type.is_static() || x->type.dtype != kF32) return false;
+    if (indices->type.dtype != kI32 && indices->type.dtype != kI64) return false;
+    const int64_t count = *element_count(indices->type.shape.sizes());
+    return count > 0 && GatherRows(node).inner >= kLeastRow;
+  }
   return node.is("slice") && is_number_or_bool(node.result()->type) && is_number_or_bool(node.inputs[0]->type) &&
          constant_of(node.inputs[1]);
 }
@@ -94,7 +102,10 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   const Type& result = group.outputs[0]->type;
   if (result.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(result.dtype));
   for (const Node* node : group.nodes) {
-    if (reads_part(*node) && group.nodes.size() > 1) continue;
+    if (reads_part(*node) && group.nodes.size() > 1) {
+      if (node->is("gather") && node->result()->type != result) return "shapes differ inside the group";
+      continue;
+    }
     if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
     if (node->results.size() != 1 || node->result()->type.shape != result.shape)
       return "shapes differ inside the group";
@@ -146,12 +157,24 @@ ElementwiseProgram::Operand ElementwiseProgram::part_of(size_t buffer, const Nod
   return operand;
 }
 
+ElementwiseProgram::Operand ElementwiseProgram::gathered(const Group& group, const Node& node) const {
+  Operand operand = operand_of(index_of(group, node.inputs[0]), node.result()->type, nullptr);
+  operand.part = true;
+  operand.gather.emplace(node);
+  operand.indices = index_of(group, node.inputs[1]);
+  return operand;
+}
+
 ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& strides) {
   dims_ = group.outputs[0]->type.shape.sizes();
   count_ = *element_count(dims_);
   std::unordered_map<const Value*, int> registers;
   for (const Value* value : operands_of(group)) {
     registers.emplace(value, static_cast<int>(operands_.size()));
+    if (is_in(group, value->producer) && value->producer->is("gather")) {
+      operands_.push_back(gathered(group, *value->producer));
+      continue;
+    }
     if (is_in(group, value->producer)) {
       operands_.push_back(part_of(index_of(group, value->producer->inputs[0]), *value->producer));
       continue;
@@ -163,7 +186,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     targets_.push_back(operand_of(i, group.outputs[i]->type, strides.outputs.empty() ? nullptr : &strides.outputs[i]));
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
-    if (node->is("slice")) continue;
+    if (reads_part(*node)) continue;
     const Row& row = *find(*node);
     ElementInstruction code{.op = row.op};
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
@@ -198,7 +221,7 @@ void ElementwiseProgram::merge_dims() {
     dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(d));
   }
   for (Operand& operand : operands_)
-    if (operand.part && operand.strides == row_major_strides(dims_)) operand.full = true;
+    if (operand.part && !operand.gather && operand.strides == row_major_strides(dims_)) operand.full = true;
 }
 
 void ElementwiseProgram::find_rows() {
@@ -222,7 +245,9 @@ void ElementwiseProgram::make_kernel() {
   for (Operand& operand : operands_) {
     const bool far =
         !operand.single && !operand.strides.empty() && operand.strides.back() != 0 && operand.strides.back() != 1;
-    if (!operand.direct())
+    if (operand.gather)
+      operand.way = Way::tile;
+    else if (!operand.direct())
       operand.way = operand.period > 0 && !operand.single                                ? Way::period
                     : operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile
                                                                                          : Way::row;
@@ -236,12 +261,16 @@ void ElementwiseProgram::make_kernel() {
     by_tiles_ |= target.way == Way::tile;
     by_rows_ |= target.way == Way::row;
   }
-  if (by_tiles_ && count_ > 0 && inner() < kTile) tile_ = kTile / inner() * inner();
+  const auto repeats = [](const Operand& operand) { return operand.way == Way::period; };
+  if (by_tiles_ && std::none_of(operands_.begin(), operands_.end(), repeats)) tile_ = kLargeTile;
+  if (by_tiles_ && count_ > 0 && inner() < tile_) tile_ = tile_ / inner() * inner();
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
 bool ElementwiseProgram::reads(size_t input) const {
-  return std::any_of(operands_.begin(), operands_.end(), [&](const Operand& each) { return each.buffer == input; });
+  return std::any_of(operands_.begin(), operands_.end(), [&](const Operand& each) {
+    return each.buffer == input || (each.gather && each.indices == input);
+  });
 }
 
 std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
@@ -251,7 +280,7 @@ std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
       return target.full ? operand.full : !operand.full && !operand.single && operand.strides == target.strides;
     };
     const auto reads_part = [&](const Operand& other) { return other.part && other.buffer == operand.buffer; };
-    if (!operand.boolean && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
+    if (!operand.boolean && !operand.gather && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
         std::all_of(targets_.begin(), targets_.end(), lies_so))
       inputs.push_back(operand.buffer);
   }
@@ -274,8 +303,9 @@ void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t cou
   const size_t rank = dims_.size();
   const int64_t step = rank > 1 ? operand.strides[rank - 2] : 0, most = rank > 1 ? dims_[rank - 2] : 1;
   const int64_t stride = operand.strides.back();
-  int64_t row = first / inner() % most, column = first % inner();
-  Odometer block(blocks(), first / inner() / most);
+  const int64_t whole = first / inner(), outer = rank > 2 ? whole / most : 0;  // divisions are what short walks cost
+  int64_t row = whole - outer * most, column = first - whole * inner();
+  Odometer block(blocks(), outer);
   for (int64_t at = block.offset(operand.strides); count > 0;) {
     const int64_t columns = std::min(count, inner() - column);
     const int64_t rows = columns < inner() ? 1 : std::min(count / inner(), most - row);
@@ -285,7 +315,23 @@ void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t cou
   }
 }
 
+void ElementwiseProgram::load_gathered(const GatherRows& gather, const GatherSource& source, int64_t first,
+                                       int64_t count, float* to) {
+  int64_t offsets[kLargeTile];
+  int64_t row = first / gather.inner, column = first - row * gather.inner;
+  int64_t part = row / gather.picks, pick = row - part * gather.picks;
+  while (count > 0) {
+    const int64_t columns = std::min(count, gather.inner - column);
+    const int64_t rows = columns < gather.inner ? 1 : std::min(count / columns, gather.picks - pick);
+    gather.offsets(part, pick, rows, source.indices, offsets);
+    vector_loops().copy_rows_at(rows, columns, source.rows + column, offsets, to);
+    pick += rows, column = 0, to += rows * columns, count -= rows * columns;
+    if (pick == gather.picks) pick = 0, ++part;
+  }
+}
+
 void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const {
+  if (operand.gather) return load_gathered(*operand.gather, *static_cast<const GatherSource*>(data), first, count, to);
   const VectorLoops& loops = vector_loops();
   const auto* floats = static_cast<const float*>(data);
   const auto* bools = static_cast<const uint8_t*>(data);
@@ -301,7 +347,7 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
     if (block.stride == 0 && !operand.boolean && block.step == 1) {
       loops.spread_rows(block.rows, block.columns, floats + at, to);
     } else if (block.stride == 0) {
-      float values[2 * kTile];
+      float values[kLargeTile];
       collect(at, block.rows, block.step, values);
       loops.spread_rows(block.rows, block.columns, values, to);
     } else if (block.stride == 1 && !operand.boolean) {
@@ -404,8 +450,8 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
 // number.
 void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
   using Way = Operand::Way;
-  alignas(64) float tiles[kMostRegisters * 2 * kTile];
-  const auto tile = [&](size_t i) { return tiles + static_cast<int64_t>(i) * 2 * kTile; };
+  alignas(64) float tiles[kMostRegisters * kLargeTile];
+  const auto tile = [&](size_t i) { return tiles + static_cast<int64_t>(i) * kLargeTile; };
   const float* from[kMostRegisters];
   float* to[kMostRegisters];
   for (size_t i = 0; i < operands_.size(); ++i)
@@ -452,9 +498,15 @@ void ElementwiseProgram::run_generated(Executor& executor, const void* const* in
 
 void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {
   const void* starts[kMostRegisters];  // by operand
-  for (size_t i = 0; i < operands_.size(); ++i)
-    starts[i] =
-        static_cast<const char*>(inputs[operands_[i].buffer]) + operands_[i].offset * (operands_[i].boolean ? 1 : 4);
+  GatherSource gathered[kMostRegisters];
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Operand& operand = operands_[i];
+    starts[i] = static_cast<const char*>(inputs[operand.buffer]) + operand.offset * (operand.boolean ? 1 : 4);
+    if (!operand.gather) continue;
+    operand.gather->check(inputs[operand.indices]);
+    gathered[i] = {static_cast<const float*>(inputs[operand.buffer]), inputs[operand.indices]};
+    starts[i] = &gathered[i];
+  }
   kernel_ ? run_generated(executor, starts, outputs) : run_interpreted(executor, starts, outputs);
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engines/cpu/element_jit.h"
+#include "engines/cpu/moving.h"
 #include "engines/cpu/odometer.h"
 
 namespace cairn {
@@ -17,7 +18,7 @@ class ElementwiseProgram {
  public:
   /// Whether there is an instruction for the node: element-wise on f32 and bools of known dims.
   static bool takes(const Node& node);
-  /// Whether it is a slice whose elements a program may read where they are, instead of a copy of them.
+  /// Whether it is a slice or a gathering of rows whose elements a program may read where they are, instead of a copy of them.
   static bool reads_part(const Node& node);
   /// Why the interpreter does not take the group, or nothing.
   static std::optional<std::string> refuses(const Group& group);
@@ -35,7 +36,7 @@ class ElementwiseProgram {
   /// transposed view of 256x256 floats takes 47 us in place and 17 us with a copy, one of 64x64 2.2 and 1.0 us.
   bool reads_far() const;
 
-  static constexpr int64_t kTile = kElementTile;
+  static constexpr int64_t kTile = kElementTile, kLargeTile = 2 * kTile;
   static constexpr int kMostRegisters = 40;
 
  private:
@@ -48,18 +49,26 @@ class ElementwiseProgram {
   static const Row kRows[];
   static const Row* find(const Node& node);
 
+  /// What an operand of gathered rows reads in a run.
+  struct GatherSource {
+    const float* rows = nullptr;
+    const void* indices = nullptr;
+  };
+
   /// The layout of an operand over dims_; broadcast dims have stride 0.
   struct Operand {
     size_t buffer = 0;   // index into the group's inputs, or outputs
     bool part = false;   // a slice of the buffer's tensor
     int64_t offset = 0;  // of the first element, in elements
     bool boolean = false;
-    bool full = false;             // same elements in the same order as the result
-    bool single = false;           // one number for all
-    std::vector<int64_t> strides;  // in elements
-    std::vector<int64_t> jumps;    // to the next block of rows, by the dim whose index grows
-    int64_t period = 0;            // so many elements repeat; 0: not, or more than a tile
-    bool direct() const { return full && !boolean; }
+    bool full = false;                 // same elements in the same order as the result
+    bool single = false;               // one number for all
+    std::vector<int64_t> strides;      // in elements
+    std::vector<int64_t> jumps;        // to the next block of rows, by the dim whose index grows
+    int64_t period = 0;                // so many elements repeat; 0: not, or more than a tile
+    std::optional<GatherRows> gather;  // full; its data is a GatherSource
+    size_t indices = 0;                // of gathered rows: index into the group's inputs
+    bool direct() const { return full && !boolean && !gather; }
     /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, what
     /// was put into a tile, or into one of a period and a tile that serves all tiles.
     enum class Way : uint8_t { direct, row, tile, period } way = Way::direct;
@@ -67,6 +76,9 @@ class ElementwiseProgram {
 
   Operand operand_of(size_t buffer, const Type& type, const std::vector<int64_t>* given) const;
   Operand part_of(size_t buffer, const Node& slice) const;
+  Operand gathered(const Group& group, const Node& node) const;
+  static void load_gathered(const GatherRows& gather, const GatherSource& source, int64_t first, int64_t count,
+                            float* to);
   void merge_dims();
   void find_rows();
   void make_kernel();

@@ -6,11 +6,12 @@
 
 #include "engines/cpu/isa.h"
 
-#define CAIRN_LOOPS(transpose)                                                                                        \
-  constexpr VectorLoops kLoops = {execute,         reduce_channels,   reduce_row,        layer_norm_row, softmax_row, \
-                                  softmax_columns, cross_entropy_row, softmax_of_scores, spread_rows,    copy_rows,   \
-                                  arg_columns,     arg_row,           pool_down,         pool_along,     pick,        \
-                                  interleave,      every_second,      transpose};
+#define CAIRN_LOOPS(transpose)                                                                        \
+  constexpr VectorLoops kLoops = {execute,     reduce_channels, reduce_row,        layer_norm_row,    \
+                                  softmax_row, softmax_columns, cross_entropy_row, softmax_of_scores, \
+                                  spread_rows, copy_rows,       copy_rows_at,      arg_columns,       \
+                                  arg_row,     pool_down,       pool_along,        pick,              \
+                                  interleave,  every_second,    transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 

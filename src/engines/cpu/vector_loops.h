@@ -50,6 +50,8 @@ struct VectorLoops {
   void (*spread_rows)(int64_t rows, int64_t columns, const float* from, float* to);
   /// to[row * columns + i] = from[row * step + i] for i < columns.
   void (*copy_rows)(int64_t rows, int64_t columns, const float* from, int64_t step, float* to);
+  /// to[row * columns + i] = from[offsets[row] + i] for i < columns.
+  void (*copy_rows_at)(int64_t rows, int64_t columns, const float* from, const int64_t* offsets, float* to);
   /// Of each of `lanes` adjacent columns, at most kLanes, the place of its first largest number, or smallest; 0 where none is
   /// beyond the least (most) finite one.
   void (*arg_columns)(bool most, int64_t size, int64_t inner, int64_t lanes, const float* x, int32_t* places);

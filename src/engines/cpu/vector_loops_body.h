@@ -268,7 +268,7 @@ void spread_rows(int64_t rows, int64_t columns, const float* from, float* to) {
     for (int64_t row = 0; row < rows; ++row, to += columns) {
       const Floats value = spread(from[row]);
       for (int64_t i = 0; i + kFloats <= columns; i += kFloats) store(to + i, value);
-      store(to + columns - kFloats, value);
+      if (columns % kFloats) store(to + columns - kFloats, value);
     }
     return;
   }
@@ -284,17 +284,27 @@ void spread_rows(int64_t rows, int64_t columns, const float* from, float* to) {
   }
 }
 
-void copy_rows(int64_t rows, int64_t columns, const float* from, int64_t step, float* to) {
+template <class Source>
+CAIRN_INLINE void copy_rows_of(int64_t rows, int64_t columns, Source source, float* to) {
   const float* end = to + rows * columns;
-  for (int64_t row = 0; row < rows; ++row, from += step, to += columns) {
+  for (int64_t row = 0; row < rows; ++row, to += columns) {
+    const float* from = source(row);
     if (columns < kFloats) {  // what is stored beyond a row is overwritten by those that follow
       const Floats value = load_first(from, columns);
       end - to >= kFloats ? store(to, value) : store_first(to, columns, value);
       continue;
     }
     for (int64_t i = 0; i + kFloats <= columns; i += kFloats) store(to + i, load(from + i));
-    store(to + columns - kFloats, load(from + columns - kFloats));
+    if (columns % kFloats) store(to + columns - kFloats, load(from + columns - kFloats));
   }
+}
+void copy_rows(int64_t rows, int64_t columns, const float* from, int64_t step, float* to) {
+  copy_rows_of(
+      rows, columns, [=](int64_t row) __attribute__((always_inline)) { return from + row * step; }, to);
+}
+void copy_rows_at(int64_t rows, int64_t columns, const float* from, const int64_t* offsets, float* to) {
+  copy_rows_of(
+      rows, columns, [=](int64_t row) __attribute__((always_inline)) { return from + offsets[row]; }, to);
 }
 
 // Replaces what is beaten by the values at these places.
