@@ -180,6 +180,27 @@ def names(folder):
     return sorted(each for each in os.listdir(folder) if each.endswith(".ckpt"))
 
 
+def test_asynchronous_files_are_kept_and_removed_alike(tmp_path):
+    net = Net()
+    saver = ModelCheckpoint("net", str(tmp_path), CheckpointConfig(keep_checkpoint_max=2, async_save=True))
+    for step in range(1, 6):
+        saver.step_end(told(net, step))
+        time.sleep(0.01)
+    saver.end(told(net, 5))
+    assert names(tmp_path) == ["net-1_4.ckpt", "net-2_1.ckpt"]
+    assert all(load_checkpoint(str(tmp_path / name)) for name in names(tmp_path))
+
+
+def test_files_of_some_minutes_are_kept(tmp_path):
+    saver = ModelCheckpoint("net", str(tmp_path), CheckpointConfig(keep_checkpoint_max=0, keep_checkpoint_per_n_minutes=1))
+    for step in range(1, 4):
+        if step == 2:
+            saver._last_kept -= 61
+        saver.step_end(told(Net(), step))
+        time.sleep(0.01)
+    assert names(tmp_path) == ["net-1_2.ckpt", "net-1_3.ckpt"]
+
+
 def test_model_checkpoint_names_and_keeps_files(tmp_path):
     net = Net()
     saver = ModelCheckpoint("net", str(tmp_path), CheckpointConfig(save_checkpoint_steps=3, keep_checkpoint_max=2, append_info=["epoch_num", {"lr": 0.1}]))

@@ -199,6 +199,7 @@ class ModelCheckpoint(Callback):
         if self._graph_saved:
             self._save(told, force=True)
         wait_for_writer()
+        self._prune()
 
     def _due(self, told, force):
         if force:
@@ -221,14 +222,17 @@ class ModelCheckpoint(Callback):
         path = os.path.join(self._directory, f"{self._prefix}-{told.cur_epoch_num}_{step}.ckpt")
         self.write(told, path)
         self._latest = path
+        if self._config.keep_checkpoint_per_n_minutes and time.time() - self._last_kept > self._config.keep_checkpoint_per_n_minutes * 60:
+            self._kept.append(path)
+            self._last_kept = time.time()
+        self._prune()
+
+    def _prune(self):
+        """Removes old files. An asynchronous file counts when it is there: until then the ones before it stay."""
         self._manager.update_ckpoint_filelist(self._directory, self._prefix)
         if self._config.keep_checkpoint_max:
-            # An asynchronous file counts when it is there: until then the ones before it stay.
             self._manager.keep_newest(self._config.keep_checkpoint_max)
-        elif self._config.keep_checkpoint_per_n_minutes:
-            if time.time() - self._last_kept > self._config.keep_checkpoint_per_n_minutes * 60:
-                self._kept.append(path)
-                self._last_kept = time.time()
+        else:
             self._manager.keep_one_ckpoint_per_minutes(self._config.keep_checkpoint_per_n_minutes, self._kept)
 
     def write(self, told, path):
