@@ -311,3 +311,27 @@ def test_raise_under_a_condition_runs_eagerly():
         return x
 
     assert "'raise' where a condition depends on a tensor" in refused(f, UP)
+
+
+def test_loops_carry_dicts_and_lists():
+    def f(x, n):
+        table, pair, i = {"a": x, "b": x * 2}, [x, 0], n * 0
+        while i < n:
+            table = {"a": table["b"], "b": table["a"] + 1}
+            pair = [pair[0] + table["a"], pair[1] + 2]
+            i = i + 1
+        return table, pair[0], pair[1] * 1.5
+
+    made = captured(Function(f), UP, tensor(3, dtype=np.int32))
+    assert made[0]["a"].tolist() == [3, 5, 7] and made[1].tolist() == [8, 14, 20] and made[2] == 9
+
+
+def test_what_a_loop_cannot_carry_runs_eagerly():
+    def f(x, n):
+        pair, i = (x, None), n * 0
+        while i < n:
+            pair = (pair[0] + 1, None)
+            i = i + 1
+        return pair[0]
+
+    assert "'pair' holds tensors and other things" in refused(f, UP, tensor(3, dtype=np.int32))

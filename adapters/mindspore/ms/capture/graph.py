@@ -1,7 +1,7 @@
 """The function that is being captured: calls of the core become nodes of a builder, parameters its states.
 
 A scope is a branch, a loop's condition or body, or the function itself. It knows what the states hold in it: reads look from
-the inside out, writes stay inside until the scope is joined with what surrounds it (flow.py)."""
+the inside out, writes stay inside until the scope is joined with what surrounds it (branches.py, loops.py)."""
 
 import contextlib
 import os
@@ -178,7 +178,11 @@ class Graph:
                 made = core.cast(symbolic(made), dtype=held.dtype)._value
             if made.shape != held.shape:
                 made = core.broadcast_to(symbolic(made), list(held.shape))._value
-        self.scopes[-1].states[parameter] = made
+        self.write(parameter, made)
+
+    def write(self, parameter, value):
+        """From here on the state holds the Value."""
+        self.scopes[-1].states[parameter] = value
         self.scopes[-1].written[parameter] = True
 
     def scope(self):
@@ -228,7 +232,7 @@ class Graph:
         finally:
             scope = self.scopes.pop()
         if scope.written and not writes:
-            raise Uncaptured("a Parameter is assigned in a function with a gradient of its own")
+            raise Uncaptured("a Parameter is assigned in a condition of a loop or in a function with a gradient of its own")
 
     def prepared(self, function):
         """The function as it is to be called now: rewritten, if it is the user's."""

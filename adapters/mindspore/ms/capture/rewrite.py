@@ -23,7 +23,7 @@ _made = set()  # code objects that need no rewriting
 
 
 def rewritten(function):
-    """A function of the same arguments, defaults, closure and globals. Uncaptured for what has no source or cannot be rewritten."""
+    """A function of the same arguments, defaults, closure and globals; Uncaptured for what has no source or cannot be."""
     if function.__code__ in _made:
         return function
     known = _rewritten.get(function.__code__)

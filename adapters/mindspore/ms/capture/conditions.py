@@ -1,0 +1,138 @@
+"""Conditions of captured functions: truth, and, or, not and comparisons of tensors; what is said of values that do not fit."""
+
+import os
+import sys
+
+import numpy
+from cairn.ms import core
+from cairn.ms.tensor import Tensor
+
+from .graph import Graph, is_symbolic, symbolic
+
+RESULT = "_cairn_result"
+
+
+def graph():
+    recorder = core.here.recorder
+    return recorder if isinstance(recorder, Graph) else None
+
+
+class Undefined:
+    """A variable that has no value on some path. Using it is an error."""
+
+    def __init__(self, name, why=""):
+        self.__dict__["_cairn_text"] = f"local variable '{name}' is used before it has a value{why}"
+
+    def _fail(self, *arguments, **keywords):
+        raise UnboundLocalError(self._cairn_text)
+
+    __call__ = __getattr__ = __getitem__ = __iter__ = __len__ = __bool__ = __float__ = __int__ = __index__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = _fail
+    __lt__ = __le__ = __gt__ = __ge__ = _fail
+
+
+def condition(test):
+    """A bool[] of a tensor of one element."""
+    x = test
+    if test.size != 1:
+        raise ValueError(
+            f"The truth value of a tensor of shape {test.shape} is ambiguous: a condition takes a tensor of one element"
+        )
+    if nptype(x).kind != "b":
+        x = core.not_equal(x, numpy.zeros((), nptype(x)))
+    return x if x.shape == () else core.reshape(x, [])
+
+
+def nptype(x):
+    return x._value.dtype if x._value is not None else x._array.dtype
+
+
+def seen(x):
+    """A parameter as what it holds in the graph; anything else as it is."""
+    own = graph()
+    return symbolic(own.state(x)) if own is not None and isinstance(x, Tensor) and hasattr(x, "requires_grad") else x
+
+
+def not_(x):
+    x = seen(x)
+    return core.not_(condition(x)) if is_symbolic(x) else not x
+
+
+def _lazy(thunks, stops, combine):
+    made = None
+    for index, thunk in enumerate(thunks):
+        value = seen(thunk())
+        if made is not None:
+            made = combine(made, condition(value) if isinstance(value, Tensor) else numpy.array(bool(value)))
+        elif is_symbolic(value) and index + 1 < len(thunks):
+            made = condition(value)
+        elif index + 1 == len(thunks) or stops(value):
+            return value
+    return made
+
+
+def and_(*thunks):
+    return _lazy(thunks, lambda value: not value, lambda a, b: getattr(core, "and_")(a, b))
+
+
+def or_(*thunks):
+    return _lazy(thunks, bool, lambda a, b: getattr(core, "or_")(a, b))
+
+
+_COMPARE = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+    "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
+}  # fmt: skip
+
+
+def chain(left, *rest):
+    """left < a < b ...; each operand is computed once."""
+    held = [left]
+
+    def step(op, thunk):
+        def compare():
+            right = thunk()
+            made = _COMPARE[op](held[0], right)
+            held[0] = right
+            return made
+
+        return compare
+
+    return and_(*(step(op, thunk) for op, thunk in rest))
+
+
+def type_text(x):
+    if isinstance(x, Tensor):
+        return f"a Tensor of {x.dtype} and shape {x.shape}"
+    if isinstance(x, Undefined):
+        return "no value"
+    return f"{x!r} of type {type(x).__name__}"
+
+
+def place_of(line):
+    frame = sys._getframe(1)
+    while frame is not None and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{line}" if frame else f"line {line}"
+
+
+def number_dtype(x):
+    return numpy.dtype({bool: "bool", int: "int64", float: "float32"}[type(x)])
+
+
+def is_number(x):
+    return type(x) in (bool, int, float)
+
+
+def same(a, b):
+    """Whether two values are one object, or equal values of Python."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    return isinstance(a, (bool, int, float, str, bytes)) and a == b
