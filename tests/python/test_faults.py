@@ -136,13 +136,13 @@ def lost(stream, how, ignored=False):
 
 
 @pytest.mark.parametrize("how", ["closed", "full", "broken"])
-@pytest.mark.parametrize("words", [["port", "--help"], ["diff", "--script", "--help"], ["tf1", "--help"]])
+@pytest.mark.parametrize("words", [["port", "--help"], ["diff", "--script", "--help"], ["tf1", "--help"], ["ms", "--help"]])
 def test_output_of_the_commands_in_python_that_is_lost_is_an_error(words, how):
     done = subprocess.run([BIN / "cairn", *words], stderr=subprocess.PIPE, text=True, preexec_fn=lost("out", how))
     assert done.returncode > 0 and "Traceback" not in done.stderr and "usage" not in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("words", [["port"], ["diff", "--script"], ["tf1"]])
+@pytest.mark.parametrize("words", [["port"], ["diff", "--script"], ["tf1"], ["ms"]])
 def test_no_line_of_help_of_the_commands_in_python_has_more_than_100_columns(words):
     done = subprocess.run([BIN / "cairn", *words, "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 100, done.stdout

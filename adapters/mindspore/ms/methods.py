@@ -141,7 +141,19 @@ def _bool(self):
     return bool(_item(self))
 
 
+_BASIC = frozenset((int, slice, type(None), type(...)))
+
+
+def _is_basic(index):
+    kind = type(index)
+    return kind in _BASIC or (kind is tuple and all(type(each) in _BASIC for each in index))
+
+
 def _get_item(self, index):
+    if here.recorder is None and _is_basic(index):  # a copy of memory; no operator is needed
+        made = wrap(numpy.array(self.asnumpy()[index]))
+        made._parent = (self, index)
+        return made
     made = indexing.get(self, index)
     if here.recorder is None and not isinstance(index, Tensor):
         made = wrap(made._array) if made is self else made
