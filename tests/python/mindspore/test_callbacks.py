@@ -103,13 +103,33 @@ def test_callbacks_are_called_in_order_by_their_older_names_too():
             calls.append("on_train_begin")
 
     with _CallbackManager([Old(), New(), LambdaCallback(on_train_step_end=lambda run: calls.append("lambda"))]) as manager:
-        manager.call("begin", "train", context())
-        manager.call("step_end", "train", context())
+        manager.on_train_begin(context())
+        manager.on_train_step_end(context())
     assert calls == ["begin", "on_train_begin", "step_end", "lambda"]
     with pytest.raises(TypeError):
         _CallbackManager([3])
     with pytest.raises(TypeError):
         RunContext({})
+
+
+def test_the_manager_calls_older_names_of_all(capsys):
+    with _CallbackManager([LossMonitor(1), TimeMonitor(2)]) as manager:
+        run = context(2, 2)
+        for moment in ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end"):
+            getattr(manager, moment)(run)
+    assert capsys.readouterr().out.startswith("epoch: 1 step: 2, loss is 0.5\nTrain epoch time: ")
+    for wrong in ([None], ["Error"], [LossMonitor(1), "Error", None]):
+        with pytest.raises(TypeError):
+            _CallbackManager(wrong)
+
+
+def test_the_graph_file_is_written_once(tmp_path):
+    run, saver = context(train_network=Tiny(), network=Tiny()), ModelCheckpoint("test", str(tmp_path))
+    saver.begin(run)
+    saver.step_end(run)
+    os.remove(tmp_path / "test-graph.meta")
+    saver.step_end(run)
+    assert not os.path.exists(tmp_path / "test-graph.meta")
 
 
 def measured(watcher, values, key="loss", **more):

@@ -102,8 +102,9 @@ def test_what_a_network_takes(tmp_path):
     load_param_into_net(Net(shape=(2, 3, 1)), load_checkpoint(path))
     with pytest.raises(TypeError):
         load_param_into_net("net", load_checkpoint(path))
-    with pytest.raises(TypeError):
-        load_param_into_net(net, "net.ckpt")
+    for wrong in ("net.ckpt", {"fc.weight": ""}, {"fc.weight": 3}):
+        with pytest.raises(TypeError):
+            load_param_into_net(net, wrong)
 
 
 def test_missing_names_are_told_with_the_nearest(tmp_path, capfd):

@@ -30,14 +30,19 @@ class DatasetHelper:
 
     def _endless(self, first_epoch, skipped):
         """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""
-        if not isinstance(self.dataset, Dataset):  # a script's own class that answers like one
-            while True:
-                yield from self.dataset.create_tuple_iterator()
-        iterator = TupleIterator(self.dataset, -1, False, first_epoch=self._first(first_epoch))
-        for row in itertools.islice(iterator, skipped, None):
-            yield row
+        own = not isinstance(self.dataset, Dataset)  # a script's class that answers like one
+        iterator = None if own else TupleIterator(self.dataset, -1, False, first_epoch=self._first(first_epoch))
+        skipped = 0 if own else skipped
         while True:
-            yield from iterator
+            rows = 0
+            for row in itertools.islice(self.dataset.create_tuple_iterator() if own else iterator, skipped, None):
+                rows += 1
+                yield row
+            if not rows and not skipped:
+                raise RuntimeError("the dataset has no rows any more")
+            skipped = 0
+            if own and hasattr(self.dataset, "reset"):
+                self.dataset.reset()
 
     def _first(self, epoch):
         return epoch // max(self.dataset.get_repeat_count(), 1) if not level.at_least("1.1") else epoch

@@ -142,13 +142,13 @@ class Model:
                 raise
 
     def _train_loop(self, told, run_context, manager, helper, epoch, initial_epoch, valid):
-        manager.call("begin", "train", run_context)
+        manager.on_train_begin(run_context)
         for number in range(initial_epoch, epoch):
             told.cur_epoch_num = number + 1
             self._current_epoch_num = number + 1
-            manager.call("epoch_begin", "train", run_context)
+            manager.on_train_epoch_begin(run_context)
             for unit in helper.units():
-                manager.call("step_begin", "train", run_context)
+                manager.on_train_step_begin(run_context)
                 for row in unit:
                     told.train_dataset_element = row
                     self._check_row(row)
@@ -156,17 +156,17 @@ class Model:
                     told.cur_step_num += 1
                     self._update_scale(told.net_outputs)
                 self._current_step_num = (told.cur_step_num - 1) % told.batch_num + 1
-                manager.call("step_end", "train", run_context)
+                manager.on_train_step_end(run_context)
                 if run_context.get_stop_requested():
                     break
             if valid is not None and self._valid_now(valid[1], number + 1):
                 told.eval_results = self._evaluate(valid[0], manager, told)
                 self._train_network.set_train()
-            manager.call("epoch_end", "train", run_context)
+            manager.on_train_epoch_end(run_context)
             told.eval_results = {}
             if run_context.get_stop_requested():
                 break
-        manager.call("end", "train", run_context)
+        manager.on_train_end(run_context)
 
     def _update_scale(self, outputs):
         """Where no cell holds the scale, the manager is told of overflow."""
@@ -232,21 +232,21 @@ class Model:
         for metric in self._metric_fns.values():
             metric.clear()
         self._eval_network.set_train(False)
-        manager.call("begin", "eval", run_context)
-        manager.call("epoch_begin", "eval", run_context)
+        manager.on_eval_begin(run_context)
+        manager.on_eval_epoch_begin(run_context)
         for unit in DatasetHelper(dataset, False).units():
             for row in unit:
                 told.cur_step_num += 1
-                manager.call("step_begin", "eval", run_context)
+                manager.on_eval_step_begin(run_context)
                 told.net_outputs = self._eval_network(*row)
-                manager.call("step_end", "eval", run_context)
+                manager.on_eval_step_end(run_context)
                 self._update_metrics(told.net_outputs)
             if run_context.get_stop_requested():
                 break
         measured = {name: metric.eval() for name, metric in self._metric_fns.items()}
         told.eval_results = measured
-        manager.call("epoch_end", "eval", run_context)
-        manager.call("end", "eval", run_context)
+        manager.on_eval_epoch_end(run_context)
+        manager.on_eval_end(run_context)
         return measured
 
     def _update_metrics(self, outputs):

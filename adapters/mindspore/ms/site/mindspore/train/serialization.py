@@ -196,10 +196,12 @@ def load_param_into_net(net, parameter_dict, strict_load=False):
     own = {each.name: each for _, each in net.parameters_and_names()}
     missing = []
     for name, parameter in own.items():
-        if isinstance(parameter_dict.get(name), Tensor):
-            _put(parameter, parameter_dict[name], strict_load)
-        else:
+        if name not in parameter_dict:
             missing.append(name)
+            continue
+        if not isinstance(parameter_dict[name], Tensor):
+            raise TypeError(f"For 'load_param_into_net', '{name}' in the argument 'parameter_dict' must be a Parameter, but got a text.")
+        _put(parameter, parameter_dict[name], strict_load)
     if missing and not strict_load:
         missing = _without_prefix(own, parameter_dict, missing)
     if RANDOM_STATE in parameter_dict and RANDOM_STATE not in own:

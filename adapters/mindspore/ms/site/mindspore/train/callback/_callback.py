@@ -104,10 +104,19 @@ class CallbackManager(Callback):
         for each in reversed(self._callbacks):
             each.__exit__(*error)
 
-    def call(self, moment, phase, run_context):
-        """One moment, of all."""
+
+def _of_all(name):
+    def method(self, run_context):
         for each in self._callbacks:
-            getattr(each, f"on_{phase}_{moment}")(run_context)
+            getattr(each, name)(run_context)
+
+    method.__name__, method.__doc__ = name, f"{name} of all."
+    return method
+
+
+for _moment in MOMENTS:
+    for _name in (_moment, f"on_train_{_moment}", f"on_eval_{_moment}"):
+        setattr(CallbackManager, _name, _of_all(_name))
 
 
 def set_cur_net(net):

@@ -19,9 +19,6 @@ class LossMonitor(Callback):
             raise ValueError(f"The argument 'per_print_times' must be int and >= 0, but got {per_print_times}")
         self._per_print_times, self._lr_init, self._last_print_time = per_print_times, lr_init, 0
 
-    def on_train_begin(self, run_context):
-        self._last_print_time = run_context.original_args().cur_step_num
-
     def step_end(self, run_context):
         told = run_context.original_args()
         loss = number(step_loss(told.net_outputs))
@@ -55,6 +52,8 @@ class LossMonitor(Callback):
             return False
         if not level.at_least("1.10"):
             return step % self._per_print_times == 0
+        if step <= self._last_print_time:  # another run
+            self._last_print_time = 0
         if step - self._last_print_time >= self._per_print_times:
             self._last_print_time = step
             return True
