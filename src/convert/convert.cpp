@@ -298,7 +298,7 @@ Converted convert(const Conversion& given) {
   plan_all(optimised, limits, converted);
   if (conversion.output.empty()) return converted;
   if (conversion.output.ends_with(".onnx")) {
-    const std::string bytes = onnx_of(optimised);
+    const std::string bytes = onnx_of(module);
     write_file(conversion.output, bytes);
     converted.bytes = bytes.size();
     return converted;

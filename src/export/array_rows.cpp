@@ -238,27 +238,29 @@ std::optional<int64_t> scale_axis(const Value* scale, size_t rank) {
 
 template <const char* const& kOp>
 void linear(const Context& c) {
-  const int64_t axis = scale_axis(c.value(1), c.rank()).value_or(-1);
-  const auto flat = [&](size_t i) -> Name {
-    const std::vector<int64_t> dims = axis < 0 ? std::vector<int64_t>{} : std::vector<int64_t>{-1};
-    const Tensor shape = Tensor::of(kI64, {static_cast<int64_t>(dims.size())}, dims);
+  const int64_t axis = *scale_axis(c.value(1), c.rank());
+  const Tensor list = axis < 0 ? Tensor::zeros(kI64, {0}) : Tensor::of_i64({-1});
+  const auto flat = [&](size_t i) {
     const Tensor* known = constant_of(c.value(i));
-    if (known &&
-        (axis < 0 ||
-         known->count() ==
-             c.value(1)->type.shape.dims[c.value(1)->type.shape.rank() - c.rank() + static_cast<size_t>(axis)].size))
-      return c.graph.constant(evaluate("reshape", {*known, shape}));
-    const Name y = c.one("Reshape", {c.in(i), c.graph.constant(shape)});
-    return axis < 0 || i == 1 ? y : c.one("Expand", {y, c.one("Shape", {c.in(1)})});
+    return known ? c.graph.constant(evaluate("reshape", {*known, list}))
+                 : c.one("Reshape", {c.in(i), c.graph.constant(list)});
   };
-  c.out(c.one(kOp, {c.in(0), flat(1), flat(2)}, {{"axis", std::max<int64_t>(axis, 0)}}));
+  const bool spread = axis >= 0 && scale_axis(c.value(2), c.rank()) == -1;  // ONNX has a zero point for each scale
+  const Tensor *scales = constant_of(c.value(1)), *point = constant_of(c.value(2));
+  const Name scale = flat(1);
+  const Name zero =
+      !spread ? flat(2)
+      : scales && point
+          ? c.graph.constant(evaluate("broadcast_to", {point->reshaped({1}), Tensor::of_i64({scales->count()})}))
+          : c.one("Expand", {flat(2), c.one("Shape", {scale})});
+  c.out(c.one(kOp, {c.in(0), scale, zero}, {{"axis", std::max<int64_t>(axis, 0)}}));
 }
 constexpr const char *kQuantize = "QuantizeLinear", *kDequantize = "DequantizeLinear";
 bool scales_one_dim(const Node& node) {
   const Shape& x = node.inputs[0]->type.shape;
-  if (!x.ranked) return false;
+  if (!x.ranked || node.inputs[2]->type.dtype.bits != 8) return false;
   const auto scale = scale_axis(node.inputs[1], x.rank()), zero = scale_axis(node.inputs[2], x.rank());
-  return scale && zero && *zero == *scale;
+  return scale && zero && (*zero == -1 || *zero == *scale);
 }
 
 constexpr Row kArrayRows[] = {{"reduce_sum", reduce<kSum>, nullptr, of_wide_numbers},

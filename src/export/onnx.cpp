@@ -111,7 +111,8 @@ void refuse_unknown(const Module& module) {
 std::string onnx_of(const Module& given) {
   using namespace onnx_export;
   Module module = clone(given);
-  optimise(module);
+  // What is quantised stays so: ONNX's way of writing it is that of the rows.
+  optimise(module, {.disabled = {"product_of_dequantised", "dequantize_constants"}});
   if (!module.main().updates.empty())
     fail(ErrorKind::unsupported, "", "a model that changes its variables has no counterpart in ONNX");
   constexpr int kDeepest = 4;

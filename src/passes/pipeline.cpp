@@ -97,7 +97,7 @@ constexpr Pass kRepeated[] = {
 
 constexpr Pass kDequantize = {"dequantize_constants",
                               "quantised constants whose integers no product takes become floats",
-                              [](Run& run) { return each_block(run, dequantize_constants); }, "", true};
+                              [](Run& run) { return each_block(run, dequantize_constants); }, ""};
 
 bool names(const std::string& text, const std::string& name, const std::string& platform) {
   if (text == name) return true;
@@ -182,7 +182,7 @@ std::vector<PassInfo> list_passes() {
   std::vector<PassInfo> list;
   for (const Pass& pass : kFirst) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
   for (const Pass& pass : kRepeated) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
-  list.push_back({kDequantize.name, kDequantize.summary, kDequantize.platform, false, true});
+  list.push_back({kDequantize.name, kDequantize.summary, kDequantize.platform, false, kDequantize.required});
   for (const Rule* rule : all_rules()) list.push_back({rule->name, rule->summary, rule->platform, true, false});
   return list;
 }

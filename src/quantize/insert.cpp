@@ -17,8 +17,7 @@ Value* divided(Builder& b, Value* x, const std::vector<float>& smooth) {
 }
 
 Value* through_bytes(Builder& b, Value* x, const Affine& steps) {
-  Value *scale = b.scalar(steps.scale),
-        *zero = b.constant(Tensor::of<uint8_t>(kU8, {}, {static_cast<uint8_t>(steps.zero)}));
+  Value *scale = b.scalar(steps.scale), *zero = b.number(steps.zero, kU8);
   return b.add("dequantize_linear", {b.add("quantize_linear", {x, scale, zero}), scale, zero});
 }
 
@@ -34,26 +33,22 @@ Tensor packed_nibbles(const Tensor& integers) {
   return Tensor::of(kU8, {static_cast<int64_t>(half)}, bytes);
 }
 
-Value* as_floats(Builder& b, const SmallKernel& kernel) {
-  if (kernel.bits == 8) return b.add("cast", {b.constant(kernel.integers)}, {{"dtype", kF32}});
-  Value* bytes = b.add("cast", {b.constant(packed_nibbles(kernel.integers))}, {{"dtype", kF32}});
-  Value* high = b.add("floor", {b.add("mul", {bytes, b.scalar(1.0F / 16)})});
-  Value* low = b.add("sub", {bytes, b.add("mul", {high, b.scalar(16)})});
+Value* unpacked(Builder& b, const SmallKernel& kernel) {
+  Value* bytes = b.constant(packed_nibbles(kernel.integers));
+  Value* low = b.add("bit_and", {bytes, b.number(15, kU8)});
+  Value* high = b.add("shift_right", {bytes, b.number(4, kU8)});
   Value* all = b.add("concat", {low, high}, {{"axis", int64_t{0}}});
   const int64_t count = kernel.integers.count();
-  if (count % 2 != 0) all = b.add("slice", {all, b.ints({0}), b.ints({count})});
-  return b.add("reshape", {b.add("sub", {all, b.scalar(8)}), b.ints(kernel.integers.dims())});
+  return count % 2 == 0 ? all : b.add("slice", {all, b.ints({0}), b.ints({count})});
 }
 
 Value* kernel_value(Builder& b, const SmallKernel& kernel) {
-  if (kernel.bits == 8 && kernel.grouped.empty()) {
-    Value* zero = b.constant(Tensor::zeros(kI8, {}));
-    return b.add("dequantize_linear", {b.constant(kernel.integers), b.constant(kernel.scales), zero});
-  }
-  Value* x = as_floats(b, kernel);
-  if (!kernel.grouped.empty()) x = b.add("reshape", {x, b.ints(kernel.grouped)});
-  x = b.add("mul", {x, b.constant(kernel.scales)});
-  return kernel.grouped.empty() ? x : b.add("reshape", {x, b.ints(kernel.integers.dims())});
+  const bool nibbles = kernel.bits == 4, grouped = !kernel.grouped.empty();
+  const auto& dims = kernel.integers.dims();
+  Value* x = nibbles ? unpacked(b, kernel) : b.constant(kernel.integers);
+  if (nibbles || grouped) x = b.add("reshape", {x, b.ints(grouped ? kernel.grouped : dims)});
+  x = b.add("dequantize_linear", {x, b.constant(kernel.scales), nibbles ? b.number(8, kU8) : b.number(0, kI8)});
+  return grouped ? b.add("reshape", {x, b.ints(dims)}) : x;
 }
 
 /// Puts steps behind values while it walks over a function.

@@ -128,6 +128,24 @@ def test_a_net_comes_back(name, tmp_path):
     assert kinds.count("Transpose") <= {"transformer": 8}.get(name, 1), kinds
 
 
+def test_a_quantised_net_keeps_its_integers(tmp_path):
+    import torch
+
+    torch.manual_seed(0)
+    net, shape = nets()["cnn"]
+    x = torch.randn(32, *shape[1:])
+    torch.onnx.export(net.eval(), (x,), tmp_path / "net.onnx", input_names=["x"], output_names=["y"], dynamo=False)
+    cairn.quantize(tmp_path / "net.onnx", {"x": x.numpy()}, tmp_path / "small.om")
+    found = through_onnx(tmp_path / "small.om", tmp_path, {"x": x.numpy()})["y"]
+    expected = cairn.load(tmp_path / "small.om").run({"x": x.numpy()})["y"]
+    assert 10 * np.log10(np.square(expected).sum() / np.square(found - expected).sum()) > 35
+    model = onnx.load(tmp_path / "out.onnx")
+    kinds = [node.op_type for node in model.graph.node]
+    assert kinds.count("QuantizeLinear") >= 3 and kinds.count("DequantizeLinear") >= 7
+    sizes = [int(np.prod(tensor.dims)) for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT]
+    assert max(sizes) < 64, "a kernel is in floats"
+
+
 def test_open_sizes_and_names_are_kept(tmp_path):
     b = cairn.Builder()
     b.output("answer", b.input("rows", "float32", [None, 3]).relu().reduce_mean(axes=[1]))
