@@ -8,7 +8,7 @@ number of the pass: a run that starts at a later epoch sees what an unbroken one
 import copy
 import random
 import warnings
-from enum import Enum, IntEnum
+from enum import Enum
 
 import numpy as np
 from cairn.ms import level
@@ -28,13 +28,7 @@ class Shuffle(str, Enum):
     GLOBAL = "global"
     FILES = "files"
     INFILE = "infile"
-
     ADAPTIVE = "adaptive"
-
-
-class ImageBatchFormat(IntEnum):
-    NHWC = 0
-    NCHW = 1
 
 
 class BatchInfo:
@@ -342,9 +336,6 @@ class Dataset:
 
     def close_pool(self):
         """There are no worker processes."""
-
-    def __safe_deepcopy__(self, memodict, exclude=()):
-        return copy.copy(self)
 
 
 _MAP_SINCE_10 = ["operations", "input_columns", "output_columns", "column_order", "num_parallel_workers",

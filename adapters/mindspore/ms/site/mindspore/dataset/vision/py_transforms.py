@@ -21,7 +21,3 @@ class NormalizePad(_all.NormalizePad):
 
     def __init__(self, mean, std, dtype="float32"):
         super().__init__(mean, std, dtype, is_hwc=False)
-
-
-class HWC2CHW(_all.HWC2CHW):
-    """Channels first."""
