@@ -12,19 +12,39 @@ namespace cairn {
 
 namespace {
 
-// Scales are one number (step 0) or one for each column (step 1). Bounds are those of the type less the zero point; adding
-// 1.5 * 2^23 rounds what is within them to an integer. NaN gives 0.
-#define CAIRN_QUANTISE(name, T)                                                                             \
-  CAIRN_VECTORISED void name(int64_t count, const float* from, const float* scale, int64_t step, float low, \
-                             float high, int32_t zero, T* to) {                                             \
-    constexpr float kRound = 12582912;                                                                      \
-    for (int64_t i = 0; i < count; ++i) {                                                                   \
-      const float x = from[i] / scale[i * step];                                                            \
-      float y = x > low ? x : low;                                                                          \
-      y = y < high ? y : high;                                                                              \
-      const int32_t steps = static_cast<int32_t>((y + kRound) - kRound) + zero;                             \
-      to[i] = static_cast<T>(steps & (x == x ? -1 : 0));                                                    \
-    }                                                                                                       \
+/// Bounds of a type less the zero point.
+struct Range {
+  float low, high;
+  int32_t zero;
+};
+
+// Scales are one for each column, or one that is neither huge nor tiny: then the quotient is the product with the reciprocal,
+// corrected by the rest, which rounds as a division does (Markstein). Adding 1.5 * 2^23 rounds what is within the bounds to an
+// integer. NaN gives 0.
+#define CAIRN_QUANTISE(name, T)                                                                                    \
+  CAIRN_INLINE T name##_of(float x, float quotient, const Range& range) {                                          \
+    constexpr float kRound = 12582912;                                                                             \
+    float y = quotient > range.low ? quotient : range.low;                                                         \
+    y = y < range.high ? y : range.high;                                                                           \
+    const int32_t steps = static_cast<int32_t>((y + kRound) - kRound) + range.zero;                                \
+    return static_cast<T>(steps & (x == x ? -1 : 0));                                                              \
+  }                                                                                                                \
+  CAIRN_VECTORISED void name##_columns(int64_t count, const float* from, const float* scale, Range range, T* to) { \
+    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / scale[i], from[i] / scale[i], range);          \
+  }                                                                                                                \
+  CAIRN_VECTORISED void name##_by(int64_t count, const float* from, float scale, Range range, T* to) {             \
+    const float low = (range.low - 1) * scale, high = (range.high + 1) * scale, reciprocal = 1 / scale;            \
+    for (int64_t i = 0; i < count; ++i) {                                                                          \
+      float x = from[i] > low ? from[i] : low;                                                                     \
+      x = x < high ? x : high;                                                                                     \
+      const float near = x * reciprocal;                                                                           \
+      to[i] = name##_of(from[i], __builtin_fmaf(__builtin_fmaf(-near, scale, x), reciprocal, near), range);        \
+    }                                                                                                              \
+  }                                                                                                                \
+  void name(int64_t count, const float* from, const float* scale, int64_t step, Range range, T* to) {              \
+    if (step == 1) return name##_columns(count, from, scale, range, to);                                           \
+    if (*scale > 1e-25f && *scale < 1e25f) return name##_by(count, from, *scale, range, to);                       \
+    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / *scale, from[i] / *scale, range);              \
   }
 CAIRN_QUANTISE(quantise_unsigned, uint8_t)
 CAIRN_QUANTISE(quantise_signed, int8_t)
@@ -87,10 +107,11 @@ std::unique_ptr<Step> make_quantisation(const Group& group, MakeContext&) {
     for_each(args.executor, (count + columns - 1) / columns, columns, [&](int64_t row) {
       const int64_t at = row * columns, many = std::min(columns, count - at);
       const auto low = static_cast<float>((dtype == kI8 ? -128 : 0) - offset);
+      const Range range{low, low + 255, offset};
       if (quantises && dtype == kU8)
-        quantise_unsigned(many, input(args, x) + at, scales, step, low, low + 255, offset, output<uint8_t>(args) + at);
+        quantise_unsigned(many, input(args, x) + at, scales, step, range, output<uint8_t>(args) + at);
       else if (quantises)
-        quantise_signed(many, input(args, x) + at, scales, step, low, low + 255, offset, output<int8_t>(args) + at);
+        quantise_signed(many, input(args, x) + at, scales, step, range, output<int8_t>(args) + at);
       else if (dtype == kU8)
         dequantise_unsigned(many, input<uint8_t>(args, x) + at, scales, step, offset, output(args) + at);
       else if (dtype == kI8)
