@@ -159,8 +159,9 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"  // gcc 12 sees its own intrinsics' undefined vectors (bug 105593)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
-#define CAIRN_DOTS __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define CAIRN_DOTS __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 
 struct alignas(64) DotBlock {
   int32_t starts[kBlock];
@@ -179,41 +180,28 @@ struct DotKernel {
 /// Of the dwords of a block: dword i of vector k is channel 16 (i / 4) + 4 k + i % 4.
 int64_t channel_at(int64_t place) { return place % 16 / 4 * 16 + place / 16 * 4 + place % 4; }
 
-/// A block of the channels of `count` pixels, whose taps are `step` bytes apart.
-CAIRN_DOTS void run_block(const DotKernel& kernel, int64_t block, const uint8_t* const* taps, int64_t step,
-                          int64_t count, uint64_t mask, uint8_t* to) {
-  const DotBlock& b = kernel.blocks[static_cast<size_t>(block)];
-  const __m512 low = _mm512_set1_ps(kernel.e.low), high = _mm512_set1_ps(kernel.e.high);
-  const __m512i zero = _mm512_set1_epi32(kernel.e.zero_point), byte = _mm512_set1_epi16(0xff);
-  for (int64_t pixel = 0, at = 0; pixel < count; ++pixel, at += step, to += kernel.s.channels) {
-    const int8_t* weights = kernel.weights.data() + block * kernel.groups * 4 * kBlock;
-    __m512i sums[4];
-    for (int k = 0; k < 4; ++k) sums[k] = _mm512_load_si512(b.starts + 16 * k);
-    for (int64_t tap = 0; tap < kernel.groups * 4; tap += 4, weights += 4 * kBlock) {
-      const auto load = [&](int64_t i) CAIRN_DOTS { return _mm512_maskz_loadu_epi8(mask, taps[tap + i] + at); };
-      const __m512i x0 = load(0), x1 = load(1), x2 = load(2), x3 = load(3);
-      const __m512i low01 = _mm512_unpacklo_epi8(x0, x1), high01 = _mm512_unpackhi_epi8(x0, x1);
-      const __m512i low23 = _mm512_unpacklo_epi8(x2, x3), high23 = _mm512_unpackhi_epi8(x2, x3);
-      const auto add = [&](int k, __m512i x) CAIRN_DOTS {
-        sums[k] = _mm512_dpbusd_epi32(sums[k], x, _mm512_loadu_si512(weights + 64 * k));
-      };
-      add(0, _mm512_unpacklo_epi16(low01, low23));
-      add(1, _mm512_unpackhi_epi16(low01, low23));
-      add(2, _mm512_unpacklo_epi16(high01, high23));
-      add(3, _mm512_unpackhi_epi16(high01, high23));
-    }
-    for (int k = 0; k < 4; ++k) {
-      __m512 y = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[k]), _mm512_load_ps(b.scale + 16 * k),
-                                 _mm512_load_ps(b.bias + 16 * k));
-      y = _mm512_min_ps(_mm512_max_ps(y, low), high);
-      sums[k] = _mm512_add_epi32(_mm512_cvtps_epi32(y), zero);
-    }
-    // Bytes of either sign: the bounds keep them in range, so that the lowest 8 bits of words are what is wanted.
-    const __m512i first = _mm512_and_si512(_mm512_packs_epi32(sums[0], sums[1]), byte);
-    const __m512i second = _mm512_and_si512(_mm512_packs_epi32(sums[2], sums[3]), byte);
-    _mm512_mask_storeu_epi8(to, mask, _mm512_packus_epi16(first, second));
-  }
-}
+namespace wide {
+using Ints = __m512i;
+using Floats = __m512;
+using Mask = __mmask64;
+#define CAIRN_MM(name) _mm512_##name
+#define CAIRN_SI(name) _mm512_##name##_si512
+#include "engines/cpu/integer_depthwise_body.h"
+#undef CAIRN_MM
+#undef CAIRN_SI
+}  // namespace wide
+
+// Half of each vector has the first 32 channels.
+namespace half {
+using Ints = __m256i;
+using Floats = __m256;
+using Mask = __mmask32;
+#define CAIRN_MM(name) _mm256_##name
+#define CAIRN_SI(name) _mm256_##name##_si256
+#include "engines/cpu/integer_depthwise_body.h"
+#undef CAIRN_MM
+#undef CAIRN_SI
+}  // namespace half
 
 /// Pixels [first, first + count) of a row of y, for which the same taps are inside.
 void run_pixels(const DotKernel& k, const WindowRow& row, const uint8_t* x, int64_t first, int64_t count, uint8_t* y) {
@@ -224,9 +212,10 @@ void run_pixels(const DotKernel& k, const WindowRow& row, const uint8_t* x, int6
       const int64_t under = tap < k.s.taps() ? row.pixel(tap, first) : -1;
       taps[tap] = under < 0 ? k.outside.data() : x + under * channels + block * kBlock;
     }
-    const int64_t rest = channels - block * kBlock;
-    run_block(k, block, taps, k.s.stride_w * channels, count, rest >= kBlock ? ~uint64_t{0} : (uint64_t{1} << rest) - 1,
-              y + first * channels + block * kBlock);
+    const int64_t rest = std::min(kBlock, channels - block * kBlock);
+    (rest > kBlock / 2 ? wide::run_block : half::run_block)(k, block, taps, k.s.stride_w * channels, count,
+                                                            ~uint64_t{0} >> (kBlock - rest),
+                                                            y + first * channels + block * kBlock);
   }
 }
 
