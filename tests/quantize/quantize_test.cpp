@@ -371,6 +371,37 @@ TEST_F(Files, DamagedOnesAreRefusedInASentence) {
   EXPECT_EQ(refusal("", false), "holds no record");
 }
 
+TEST_F(Files, MutantsAreReadOrRefused) {
+  const std::string record =
+      "record {\n  key: \"conv\"\n  value { scale_d: 0.02 offset_d: -3 scale_w: 0.1 offset_w: 0 shift_bit: 0 }\n}\n";
+  const std::string config =
+      R"({"version": 1, "batch_num": 2, "conv": {"quant_enable": true, "activation_quant_params": {"num_bits": 8,)"
+      R"( "act_algo": "ifmr"}, "weight_quant_params": {"num_bits": 8, "channel_wise": true}}})";
+  std::mt19937 engine(4);
+  constexpr std::string_view kBytes = "{}[]:,\"\\-.0e9 \n\xff_a";
+  size_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = i % 2 ? record : config;
+    for (int edits = 1 + i % 4; edits > 0 && !text.empty(); --edits) {
+      const size_t at = engine() % text.size();
+      if (engine() % 3 == 0)
+        text.erase(at, 1 + engine() % 9);
+      else
+        text[at] = kBytes[engine() % kBytes.size()];
+    }
+    write_file(path("f"), text);
+    Options options;
+    std::vector<std::string> notes;
+    refused += message_of([&] {
+                 if (i % 2)
+                   read_record(path("f"), options);
+                 else
+                   read_config(path("f"), options, notes);
+               }) != "no error";
+  }
+  EXPECT_GT(refused, 500U);
+}
+
 TEST_F(Files, FoldersOfArraysAreExamples) {
   write_npz(path("a.npz"), {{"x", noise({3, 16}, 1)}});
   write_npz(path("b.npz"), {{"x", noise({4, 16}, 2)}});

@@ -80,7 +80,7 @@ int32_t zero_point(DType dtype, const void* data) {
 Refusal refuses_quantisation(const Group& group) {
   const Node* node = single_node(group, "quantize_linear");
   if (!node) node = single_node(group, "dequantize_linear");
-  if (!node) return "quantises nothing";
+  if (!node) return "is no quantisation";
   const Value *x = node->inputs[0], *scale = node->inputs[1], *zero = node->inputs[2];
   const DType integers = zero->type.dtype;
   if (!is_byte(integers) && (integers != kI32 || node->is("quantize_linear")))
