@@ -10,7 +10,7 @@ inline constexpr std::string_view kQuantisationPage = R"page(<!DOCTYPE html>
 <title>Quantisation</title>
 <style>
 /*STYLE*/
-.tile b{font-size:20px}.tile span{display:block}
+.tile b{font-size:19px}.tile span{display:block}.tiles{grid-template-columns:repeat(auto-fit,minmax(200px,1fr))}
 </style></head><body><main>
 <h1 id="title"></h1><div class="soft" id="sub"></div><div class="tiles" id="tiles"></div>
 <div class="card"><h2>SQNR of the model's results when one layer alone is quantised, dB</h2><svg id="chart" role="img" aria-label="SQNR by layer in order of computation"></svg></div>
@@ -22,13 +22,16 @@ const $=id=>document.getElementById(id),el=(tag,text,cls)=>{const e=document.cre
 const svg=(tag,at)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",tag);for(const k in at)e.setAttribute(k,at[k]);return e};
 const bytes=b=>b<1e3?b+" B":b<1e6?(b/1e3).toFixed(1)+" kB":b<1e9?(b/1e6).toFixed(1)+" MB":(b/1e9).toFixed(2)+" GB";
 const db=v=>v===undefined?"":v>=200?"exact":v.toFixed(1)+" dB",points=v=>(100*v).toFixed(2)+" %";
+const time=s=>s<1e-3?(s*1e6).toFixed(0)+" us":s<1?(s*1e3).toPrecision(3)+" ms":s.toFixed(2)+" s";
 const left=data.layers.filter(l=>!l.quantised),p=data.provenance;
 $("title").textContent=(data.layers.length-left.length)+" of "+data.layers.length+" layers quantised"+(data.within?"":": the budget does not hold");
 $("sub").textContent=[p.model,p.output].filter(Boolean).join("  to  ");
 const tiles=[];
 if(data.final){const a=data.original.accuracy!==undefined;tiles.push([a?points(data.original.accuracy)+" to "+points(data.final.accuracy):db(data.final.sqnr),a?"accuracy, f32 to quantised":"SQNR of the results",data.within?"pass":"fail"]);
 tiles.push([db(data.final.sqnr),"SQNR; all layers quantised: "+db(data.whole.sqnr),""])}
-tiles.push([bytes(data.bytes_before)+" to "+bytes(data.bytes_after),"constants",""],[left.length,"layers left in f32",left.length?"warning":"pass"]);
+tiles.push([bytes(data.bytes_before)+" to "+bytes(data.bytes_after),"constants",""]);
+if(data.seconds_after)tiles.push([time(data.seconds_before)+" to "+time(data.seconds_after),"a run on one batch, f32 to quantised",""]);
+tiles.push([left.length,"layers left in f32",left.length?"warning":"pass"]);
 for(const[v,t,c]of tiles){const d=el("div",undefined,"tile");d.append(el("b",String(v),c),el("span",t,"soft"));$("tiles").append(d)}
 {const c=$("chart"),rows=data.layers.filter(l=>l.sqnr!==undefined),W=Math.max(300,c.clientWidth||1200),H=220,L=46,B=190,T=10;c.setAttribute("viewBox","0 0 "+W+" "+H);
 if(!rows.length){const t=svg("text",{x:20,y:30});t.textContent="no layer was measured: there was no data";c.append(t)}else{

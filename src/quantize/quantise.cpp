@@ -1,6 +1,7 @@
 #include "quantize/quantise.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "ir/text.h"
@@ -52,6 +53,7 @@ class Quantiser {
     if (examples_) improve();
     if (judge_) fall_back();
     finish();
+    if (examples_) compare_times();
     return std::move(outcome_);
   }
 
@@ -276,6 +278,24 @@ class Quantiser {
     outcome_.module = insert(base_, choices_, on_);
     verify(outcome_.module);
     outcome_.bytes_after = constant_bytes(outcome_.module);
+  }
+
+  /// Medians of runs in turn, after one that plans.
+  void compare_times() {
+    tell("comparing times", 0);
+    constexpr int kRuns = 7;
+    const auto before = Model::make(clone(base_), {.threads = options_.threads});
+    const auto after = Model::make(clone(outcome_.module), {.threads = options_.threads});
+    std::vector<double> times[2];
+    for (int run = 0; run <= kRuns; ++run)
+      for (const bool quantised : {false, true}) {
+        const auto begin = std::chrono::steady_clock::now();
+        examples_->run(quantised ? *after : *before, 0, [](const auto&, int64_t) {});
+        const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+        if (run > 0) times[quantised].push_back(time.count());
+      }
+    for (auto& list : times) std::nth_element(list.begin(), list.begin() + kRuns / 2, list.end());
+    outcome_.seconds_before = times[0][kRuns / 2], outcome_.seconds_after = times[1][kRuns / 2];
   }
 
   const Examples* examples_;

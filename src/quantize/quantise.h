@@ -59,9 +59,10 @@ struct Outcome {
   std::optional<Score> original, whole, final;  // of f32, of all layers quantised, of what was made; none without data
   Budget budget;
   bool within = true;
-  uint64_t bytes_before = 0, bytes_after = 0;  // of all constants
-  int64_t examples = 0, batches = 1;           // measured with; calibrated on
-  std::vector<std::string> steps;              // what was done beside rounding, in words
+  uint64_t bytes_before = 0, bytes_after = 0;    // of all constants
+  double seconds_before = 0, seconds_after = 0;  // of a run on one batch; 0: not measured
+  int64_t examples = 0, batches = 1;             // measured with; calibrated on
+  std::vector<std::string> steps;                // what was done beside rounding, in words
 };
 
 /// `examples` may be null for weights alone, and where all layers have orders with steps. Throws Error.

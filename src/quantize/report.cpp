@@ -60,6 +60,8 @@ Json report_json(const Outcome& outcome, const Options& options, const Provenanc
   json["within"] = outcome.within;
   json["budget"] = outcome.original ? budget_text(outcome.budget) : "none: there is no data";
   json["bytes_before"] = outcome.bytes_before, json["bytes_after"] = outcome.bytes_after;
+  if (outcome.seconds_after > 0)
+    json["seconds_before"] = outcome.seconds_before, json["seconds_after"] = outcome.seconds_after;
   json["examples"] = outcome.examples;
   json["layers"] = Json::array();
   for (const LayerResult& layer : outcome.layers) json["layers"].push_back(layer_json(layer));

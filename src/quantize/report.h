@@ -13,7 +13,7 @@ struct Provenance {
 };
 
 /// {"original", "whole", "final": {"sqnr", "error", "accuracy"}, "budget", "within", "bytes_before", "bytes_after",
-/// "layers": [{"name", "op", "location", "quantised", "reason", "sqnr", "low", "high", "scale", "zero", "bytes_before",
+/// "seconds_before", "seconds_after" (a batch), "layers": [{"name", "op", "location", "quantised", "reason", "sqnr", "low", "high", "scale", "zero", "bytes_before",
 /// "bytes_after"}], "skipped", "steps", "options", "provenance"}; what is not known is left out.
 nlohmann::ordered_json report_json(const Outcome& outcome, const Options& options, const Provenance& provenance);
 std::string report_page(const Outcome& outcome, const Options& options, const Provenance& provenance);

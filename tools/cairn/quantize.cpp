@@ -46,6 +46,9 @@ void print_outcome(const Outcome& outcome, const Quantize& quantize) {
     else
       fmt::print("SQNR of the results of {} examples: {}{}\n", outcome.examples, score_text(*outcome.final), all);
   }
+  if (outcome.seconds_after > 0)
+    fmt::print("a run on one batch: {}, {} of the f32 model\n", seconds_text(outcome.seconds_after),
+               seconds_text(outcome.seconds_before));
   const quantize::Request& request = quantize.request;
   for (const std::string* path : {&request.page, &request.new_config, &request.new_record, &quantize.output})
     if (!path->empty()) fmt::print("wrote {}\n", *path);
