@@ -21,7 +21,7 @@ const data=/*DATA*/;
 const $=id=>document.getElementById(id),el=(tag,text,cls)=>{const e=document.createElement(tag);if(text!==undefined)e.textContent=text;if(cls)e.className=cls;return e};
 const svg=(tag,at)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",tag);for(const k in at)e.setAttribute(k,at[k]);return e};
 const bytes=b=>b<1e3?b+" B":b<1e6?(b/1e3).toFixed(1)+" kB":b<1e9?(b/1e6).toFixed(1)+" MB":(b/1e9).toFixed(2)+" GB";
-const db=v=>v===undefined?"":v>=200?"exact":v.toFixed(1)+" dB",points=v=>(100*v).toFixed(2)+" %";
+const db=v=>v===undefined?"":v>=200?"exact":v.toFixed(1)+" dB",points=v=>(100*v).toFixed(1)+" %";
 const time=s=>s<1e-3?(s*1e6).toFixed(0)+" us":s<1?(s*1e3).toPrecision(3)+" ms":s.toFixed(2)+" s";
 const left=data.layers.filter(l=>!l.quantised),p=data.provenance;
 $("title").textContent=(data.layers.length-left.length)+" of "+data.layers.length+" layers quantised"+(data.within?"":": the budget does not hold");
