@@ -213,9 +213,17 @@ void run_pixels(const DotKernel& k, const WindowRow& row, const uint8_t* x, int6
       taps[tap] = under < 0 ? k.outside.data() : x + under * channels + block * kBlock;
     }
     const int64_t rest = std::min(kBlock, channels - block * kBlock);
-    (rest > kBlock / 2 ? wide::run_block : half::run_block)(k, block, taps, k.s.stride_w * channels, count,
-                                                            ~uint64_t{0} >> (kBlock - rest),
-                                                            y + first * channels + block * kBlock);
+    const bool clips = k.e.low + static_cast<float>(k.e.zero_point) != 0;
+    const auto choose = [&](auto whole, auto part, auto whole_clipped, auto part_clipped) {
+      const bool is_whole = rest % (kBlock / 2) == 0;
+      return clips ? (is_whole ? whole_clipped : part_clipped) : is_whole ? whole : part;
+    };
+    const auto run = rest > kBlock / 2 ? choose(wide::run_block<true, false>, wide::run_block<false, false>,
+                                                wide::run_block<true, true>, wide::run_block<false, true>)
+                                       : choose(half::run_block<true, false>, half::run_block<false, false>,
+                                                half::run_block<true, true>, half::run_block<false, true>);
+    run(k, block, taps, k.s.stride_w * channels, count, ~uint64_t{0} >> (kBlock - rest),
+        y + first * channels + block * kBlock);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engines/cpu/isa.h"
 #include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
 
@@ -12,6 +13,7 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kBlock = kLanes;           // side of square blocks, whose cache lines stay in the first-level cache
+constexpr int64_t kPixels = 2048;            // rows of a block that makes pixels of three planes
 constexpr int64_t kLeastElements = 8 << 10;  // fewest elements of a chunk that is worth scheduling
 
 }  // namespace
@@ -81,20 +83,40 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
     if (columns_.to != 1 || std::any_of(axes.begin(), axes.end(), consecutive)) rows_ = take(consecutive);
   }
   outer_ = std::move(axes);
-  row_blocks_ = (rows_.size + kBlock - 1) / kBlock;
+  planes_ = element_bytes_ == 1 && columns_.size == 3 && columns_.to == 1 && rows_.from == 1 && rows_.to == 3;
+  block_rows_ = planes_ ? kPixels : kBlock;
+  row_blocks_ = (rows_.size + block_rows_ - 1) / block_rows_;
   blocks_ = row_blocks_;
   for (const MovedAxis& axis : outer_) blocks_ *= axis.size;
 }
 
+namespace {
+
+// Three planes become the channels of pixels.
+CAIRN_VECTORISED void interleave(int64_t count, const uint8_t* a, const uint8_t* b, const uint8_t* c, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[3 * i] = a[i];
+    to[3 * i + 1] = b[i];
+    to[3 * i + 2] = c[i];
+  }
+}
+
+}  // namespace
+
 template <class T>
 void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
-  const int64_t first = block % row_blocks_ * kBlock, last = std::min(rows_.size, first + kBlock);
+  const int64_t first = block % row_blocks_ * block_rows_, last = std::min(rows_.size, first + block_rows_);
   int64_t rest = block / row_blocks_;
   for (const MovedAxis& axis : outer_) {
     x += rest % axis.size * axis.from;
     y += rest % axis.size * axis.to;
     rest /= axis.size;
   }
+  if constexpr (sizeof(T) == 1)
+    if (planes_) {
+      const T* from = x + first;
+      return interleave(last - first, from, from + columns_.from, from + 2 * columns_.from, y + first * 3);
+    }
   if (columns_.from == 1 && columns_.to == 1) {  // contiguous in both layouts
     for (int64_t row = first; row < last; ++row)
       std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
@@ -126,7 +148,7 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
 }
 
 void StridedCopy::run(Executor& executor, const void* x, void* y) const {
-  const int64_t elements = std::max<int64_t>(1, columns_.size * std::min(rows_.size, kBlock));
+  const int64_t elements = std::max<int64_t>(1, columns_.size * std::min(rows_.size, block_rows_));
   const int64_t each = std::max<int64_t>({1, kLeastElements / elements, blocks_ / (executor.width() * 8)});
   executor.run(static_cast<int>((blocks_ + each - 1) / each), [&](int chunk, int) {
     const auto move = [&](auto element) {

@@ -30,7 +30,8 @@ class StridedCopy {
   std::vector<MovedAxis> outer_;  // all axes but the two below
   MovedAxis rows_{1, 0, 0};       // contiguous in one of the layouts, if any axis is
   MovedAxis columns_{1, 0, 0};    // contiguous in the other, if any axis is
-  int64_t row_blocks_ = 1, blocks_ = 0;
+  int64_t block_rows_ = 1, row_blocks_ = 1, blocks_ = 0;
+  bool planes_ = false;  // of bytes become the channels of pixels
   size_t element_bytes_;
 };
 
