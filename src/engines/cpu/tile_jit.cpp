@@ -17,6 +17,9 @@ constexpr int kUnroll = 4;  // steps of k per loop iteration
 // Runs up to this length are emitted without a loop: longer ones when a step has little work, beside which a loop would show.
 constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 
+// Bytes of B that products of integers fetch ahead, across pages: they are four times as fast per byte as those of floats.
+constexpr int kAhead = 2048;
+
 struct Code final : Xbyak::CodeGenerator, TileKernel {
   // Arguments: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; eax, ebx: counters.
   explicit Code(const TileSpec& spec) : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), spec_(spec) {
@@ -123,7 +126,11 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   }
 
   void emit_step(int step, uint32_t pixels) {
-    for (int j = 0; j < vectors_; ++j) vmovups(panel(j), ptr[r11 + step * panel_bytes() + j * vector_bytes()]);
+    for (int j = 0; j < vectors_; ++j) {
+      const int at = step * panel_bytes() + j * vector_bytes();
+      vmovups(panel(j), ptr[r11 + at]);
+      if (integers()) prefetcht0(ptr[r11 + at + kAhead]);
+    }
     for (int i = 0; i < pixels_; ++i) {
       if (!(pixels >> i & 1)) continue;
       Xbyak::Xmm a = broadcast();
