@@ -8,6 +8,7 @@
 #include "engines/cpu/move.h"
 #include "engines/cpu/vector_loops.h"
 #include "engines/cpu_reference.h"
+#include "ops/kernels.h"
 
 namespace cairn {
 namespace {
@@ -97,6 +98,19 @@ TEST(CpuRows, interleaves_few_columns) {
         EXPECT_EQ(to.data()[at], from[static_cast<size_t>(at % columns * step + at / columns)]) << columns << " " << at;
       EXPECT_TRUE(to.intact());
     }
+}
+
+TEST(CpuRows, truncates_floats_as_the_reference_kernel_does) {
+  const float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> from = {0.f,           -0.f,  0.9f,   -0.9f,     2147483520.f, 2147483648.f, -2147483648.f,
+                             -2147483904.f, 1e30f, -1e30f, kInfinity, -kInfinity,   kNan,         16777217.f};
+  while (from.size() < 45) from.push_back(-3e9f + 1.7e8f * static_cast<float>(from.size()));
+  for (size_t count = 0; count <= from.size(); ++count) {
+    std::vector<int32_t> to(count + 1, 7);
+    vector_loops().truncate(static_cast<int64_t>(count), from.data(), to.data());
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(to[i], saturate<int32_t>(double{from[i]})) << from[i];
+    EXPECT_EQ(to[count], 7);
+  }
 }
 
 TEST(CpuRows, copies_every_second_float) {

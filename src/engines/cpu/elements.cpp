@@ -6,6 +6,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/odometer.h"
+#include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -335,6 +336,16 @@ Run cast(const Node& node, Walk walk) {
       run = unary<From, uint8_t>(walk, [](From x) -> uint8_t { return static_cast<Compute<From>>(x) != 0; });
       return;
     }
+    if constexpr (std::is_same_v<From, float>)
+      if (to == kI32) {
+        run = over(walk, {sizeof(float)}, sizeof(int32_t), [](int64_t many, const Operands& x, void* result) {
+          const float* from = x.of<float>(0);
+          auto* y = static_cast<int32_t*>(result);
+          if (x.step[0] == 1) return vector_loops().truncate(many, from, y);
+          for (int64_t i = 0; i < many; ++i) y[i] = cast_element<float, int32_t>(from[i * x.step[0]]);
+        });
+        return;
+      }
     with_numbers(to, [&](auto other) {
       using To = decltype(other);
       run = unary<From, To>(walk, [](From x) { return cast_element<From, To>(x); });

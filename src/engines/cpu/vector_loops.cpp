@@ -11,7 +11,7 @@
                                   softmax_row, softmax_columns, cross_entropy_row, softmax_of_scores, \
                                   spread_rows, copy_rows,       copy_rows_at,      arg_columns,       \
                                   arg_row,     pool_down,       pool_along,        pick,              \
-                                  interleave,  every_second,    transpose};
+                                  interleave,  truncate,        every_second,      transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 

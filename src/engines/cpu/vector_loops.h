@@ -64,6 +64,8 @@ struct VectorLoops {
   void (*pick)(int64_t count, const int32_t* places, const float* from, int64_t size, float* to);
   /// to[i * columns + k] = from[k * step + i] for up to kMostInterleaved columns.
   void (*interleave)(int64_t count, int64_t columns, const float* from, int64_t step, float* to);
+  /// Toward zero; what is too large or too small as the last number there is, NaN as 0.
+  void (*truncate)(int64_t count, const float* from, int32_t* to);
   /// to[i] = from[2 * i].
   void (*every_second)(int64_t count, const float* from, float* to);
   /// to[j * to_step + i] = from[i * step + j] for i, j < kLanes; null when that is not faster than a scalar loop.

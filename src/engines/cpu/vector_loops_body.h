@@ -370,6 +370,18 @@ void interleave(int64_t count, int64_t columns, const float* from, int64_t step,
   (columns == 2 ? interleave_by<2> : columns == 3 ? interleave_by<3> : interleave_by<4>)(count, from, step, to);
 }
 
+void truncate(int64_t count, const float* from, int32_t* to) {
+  for (int64_t i = 0; i < count; i += kFloats) {
+    const Floats x = take(from + i, count - i), within = choose((x > -0x1p31f) & (x < 0x1p31f), x, Floats{});
+    Ints y = x >= 0x1p31f ? Ints{} + std::numeric_limits<int32_t>::max() : to_ints(within);
+    y = x <= -0x1p31f ? Ints{} + std::numeric_limits<int32_t>::min() : y;
+    if (count - i >= kFloats)
+      *reinterpret_cast<Ints*>(to + i) = y;
+    else
+      for (int64_t lane = 0; lane < count - i; ++lane) to[i + lane] = y[lane];
+  }
+}
+
 void every_second(int64_t count, const float* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
 }

@@ -158,6 +158,8 @@ void grid_sample(OpContext& c) {
         c, c.b.add("slice", {places, c.b.ints({0, 0, column}), c.b.ints({kToTheEnd, kToTheEnd, column + 1})}),
         sizes[i]);
   }
+  // Floats hold the number of every pixel of so many.
+  const bool exact = places->type.dtype == kF32 && flat[1].size <= 1 << 24;
   Value* y = nullptr;
   size_t corners = 1;
   for (const GridAxis& axis : axes) corners *= axis.taps().size();
@@ -166,11 +168,12 @@ void grid_sample(OpContext& c) {
     size_t left = corner;
     for (size_t i = 0; i < dims; left /= axes[i++].taps().size()) {
       const GridAxis::Tap& tap = axes[i].taps()[left % axes[i].taps().size()];
-      Value* place = cast_to(tap.at, kI64, c.b);
+      Value* place = exact ? tap.at : cast_to(tap.at, kI64, c.b);
       if (at) at = c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(sizes[i]))});
       at = at ? c.b.add("add", {at, place}) : place;
       weight = GridAxis::product(weight, tap.weight, c.b);
     }
+    if (exact) at = cast_to(at, kI32, c.b);
     Value* part =
         c.b.add("gather", {pixels, squeeze(at, {2}, c.b)}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
     part = GridAxis::product(part, weight == nullptr ? nullptr : cast_to(weight, part->type.dtype, c.b), c.b);
