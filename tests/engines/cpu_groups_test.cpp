@@ -223,7 +223,7 @@ TEST_F(CpuGroups, rows_gathered_for_one_group_are_read_where_they_are) {
     %z = sub %y, %a
     return %y, %z }})",
               c, index),
-          {"elements select", "elementwise 4"});
+          {"elements select", "elementwise 4 gathering"});
 }
 
 TEST_F(CpuGroups, rows_gathered_from_outside_fail_as_alone) {
@@ -233,7 +233,7 @@ TEST_F(CpuGroups, rows_gathered_from_outside_fail_as_alone) {
     %y = add %a, %v
     return %y } })"),
                   {.threads = 1});
-  EXPECT_EQ(kernels_of(*model), "cpu/elementwise 1 ");
+  EXPECT_EQ(kernels_of(*model), "cpu/elementwise 1 gathering ");
   const Tensor x = Tensor::zeros(kF32, {5, 8}), v = Tensor::zeros(kF32, {3, 8});
   EXPECT_THROW(model->run(std::vector{x, Tensor::of_i64({0, 5, 1}), v}), Error);
   EXPECT_THROW(model->run(std::vector{x, Tensor::of_i64({0, -6, 1}), v}), Error);

@@ -267,6 +267,10 @@ void ElementwiseProgram::make_kernel() {
   kernel_ = ElementKernel::make(machine_isa(), spec);
 }
 
+bool ElementwiseProgram::gathers() const {
+  return std::any_of(operands_.begin(), operands_.end(), [](const Operand& each) { return each.gather.has_value(); });
+}
+
 bool ElementwiseProgram::reads(size_t input) const {
   return std::any_of(operands_.begin(), operands_.end(), [&](const Operand& each) {
     return each.buffer == input || (each.gather && each.indices == input);

@@ -27,6 +27,7 @@ class ElementwiseProgram {
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   size_t instructions() const { return code_.size(); }
+  bool gathers() const;
   /// False for the bounds of slices.
   bool reads(size_t input) const;
   /// Inputs of which each element is read where it is written, so that an output may overwrite them.
