@@ -56,7 +56,11 @@ def names_of_mindspore():
     from mindspore import nn
     from mindspore.ops import functional, operations
 
-    return {"ms": ms, "nn": nn, "P": operations, "F": functional, "Tensor": ms.Tensor, "np": np}
+    try:
+        from mindspore.ops.operations import _grad_ops
+    except ImportError:
+        _grad_ops = None
+    return {"ms": ms, "nn": nn, "P": operations, "G": _grad_ops, "F": functional, "Tensor": ms.Tensor, "np": np}
 
 
 def evaluate(case, floats=np.float32):

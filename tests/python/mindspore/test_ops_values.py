@@ -124,6 +124,7 @@ def test_operators_in_graph_mode(tmp_path, monkeypatch):
     """All operators as captured functions give what they give eagerly."""
     lines = ["import numpy as np", "import mindspore as ms", "from mindspore import Tensor, nn"]
     lines += ["from mindspore.ops import functional as F", "from mindspore.ops import operations as P"]
+    lines += ["from mindspore.ops.operations import _grad_ops as G"]
     for number, case in enumerate(OPERATORS):
         names = ", ".join(name for name, _ in case.inputs)
         lines += ["", "", f"def case_{number}({names}):", f"    return {case.expression}"]

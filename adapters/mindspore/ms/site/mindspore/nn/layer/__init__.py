@@ -1,15 +1,16 @@
 """Layers by family."""
 
-from mindspore.nn.layer import activation, basic, conv, embedding, image, normalization, pooling, rnns
+from mindspore.nn.layer import activation, basic, conv, embedding, image, more, normalization, pooling, rnns
 from mindspore.nn.layer.activation import *  # noqa: F403
 from mindspore.nn.layer.basic import *  # noqa: F403
 from mindspore.nn.layer.container import CellList, SequentialCell
 from mindspore.nn.layer.conv import *  # noqa: F403
 from mindspore.nn.layer.embedding import *  # noqa: F403
 from mindspore.nn.layer.image import *  # noqa: F403
+from mindspore.nn.layer.more import *  # noqa: F403
 from mindspore.nn.layer.normalization import *  # noqa: F403
 from mindspore.nn.layer.pooling import *  # noqa: F403
 from mindspore.nn.layer.rnns import *  # noqa: F403
 
-_families = (activation, basic, conv, embedding, image, normalization, pooling, rnns)
+_families = (activation, basic, conv, embedding, image, more, normalization, pooling, rnns)
 __all__ = ["CellList", "SequentialCell", *(name for family in _families for name in family.__all__)]

@@ -437,8 +437,53 @@ class CTCLoss(LossBase):
         return losses.reduced(loss, self.reduction)
 
 
+class _OfFunction(LossBase):
+    """A loss that is a function of mindspore.ops with some settings."""
+
+    function, defaults = None, {}
+
+    def __init__(self, *args, reduction="mean", **kwargs):
+        names = list(self.defaults)
+        given = {**self.defaults, **dict(zip(names, args)), **kwargs}
+        if len(args) > len(names) + 1 or set(given) - set(names):
+            raise TypeError(
+                f"{type(self).__name__} takes the arguments {[*names, 'reduction']}, but got {args} and {kwargs}."
+            )
+        super().__init__(args[-1] if len(args) > len(names) else reduction)
+        self.settings = given
+
+    def construct(self, *inputs):
+        from mindspore.ops.function import more_func
+
+        return getattr(more_func, self.function)(*inputs, **self.settings, reduction=self.reduction)
+
+
+class TripletMarginLoss(_OfFunction):
+    """Hinge loss of distances: (anchor, positive, negative)."""
+
+    function, defaults = "triplet_margin_loss", {"p": 2, "swap": False, "eps": 1e-6, "margin": 1.0}
+
+
+class MultiMarginLoss(_OfFunction):
+    """Hinge loss of classes."""
+
+    function, defaults = "multi_margin_loss", {"p": 1, "margin": 1.0, "weight": None}
+
+
+class MultiLabelSoftMarginLoss(_OfFunction):
+    """Mean over classes of binary cross entropies of logits."""
+
+    function, defaults = "multilabel_soft_margin_loss", {"weight": None}
+
+
+class GaussianNLLLoss(_OfFunction):
+    """Of normal distributions: (mean, target, variance)."""
+
+    function, defaults = "gaussian_nll_loss", {"full": False, "eps": 1e-6}
+
+
 __all__ = [
     "LossBase", "_Loss", "L1Loss", "MSELoss", "RMSELoss", "MAELoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
     "SoftmaxCrossEntropyExpand", "BCELoss", "BCEWithLogitsLoss", "NLLLoss", "CrossEntropyLoss", "KLDivLoss", "CosineEmbeddingLoss",
-    "MarginRankingLoss", "HingeEmbeddingLoss", "DiceLoss", "MultiClassDiceLoss", "FocalLoss", "SampledSoftmaxLoss", "CTCLoss",
+    "MarginRankingLoss", "HingeEmbeddingLoss", "DiceLoss", "MultiClassDiceLoss", "FocalLoss", "SampledSoftmaxLoss", "TripletMarginLoss", "MultiMarginLoss", "MultiLabelSoftMarginLoss", "GaussianNLLLoss", "CTCLoss",
 ]  # fmt: skip

@@ -1,14 +1,15 @@
 """Operators as functions: `ops.relu(x)`."""
 
-from mindspore.ops.function import array_func, math_func, nn_func, other_func
+import types
 
-_HIDDEN = {"np", "core", "P", "mstype", "Tensor", "basic", "arrays", "images", "reductions", "losses", "norms", "random",
-           "pair", "tensor", "static", "same_type", "sizes", "builtins"}  # fmt: skip
+from mindspore.ops.function import array_func, math_func, more_func, nn_func, other_func
+
+_HIDDEN = {"Tensor", "pair", "tensor", "static", "same_type", "sizes"}
 _found = {
     name: value
-    for module in (math_func, array_func, nn_func, other_func)
+    for module in (more_func, array_func, math_func, nn_func, other_func)
     for name, value in vars(module).items()
-    if not name.startswith("_") and name not in _HIDDEN
+    if not name.startswith("_") and name not in _HIDDEN and not isinstance(value, types.ModuleType)
 }
 globals().update(_found)
 __all__ = list(_found)

@@ -8,7 +8,7 @@ from cairn.ms.numerics import arrays, basic, images, reductions
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
-from mindspore.ops.operations._form import same_type, static, tensor
+from mindspore.ops.operations._form import static
 
 _INSTANCES = {
     "cast": "Cast", "diag": "Diag", "dtype": "DType", "expand_dims": "ExpandDims", "fill": "Fill", "gather": "Gather",
@@ -233,14 +233,7 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
 
 def index_fill(x, axis, index, value):
     """x with a value in the parts that the index names."""
-    flags = np.zeros(x.shape[axis], bool)
-    index = tensor(index, "IndexFill")
-    chosen = arrays.scatter_rows(
-        Tensor(flags), index, core.broadcast_to(np.asarray(True), basic.ints(index.shape)), "update"
-    )
-    shape = [1] * len(x.shape)
-    shape[axis] = x.shape[axis]
-    return core.select(basic.reshape(chosen, tuple(shape)), same_type(value, x), x)
+    return P.IndexFill()(x, axis, index, value)
 
 
 def reverse(x, axis):

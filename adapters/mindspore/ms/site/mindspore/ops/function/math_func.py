@@ -8,6 +8,7 @@ from cairn.ms.numerics import arrays, basic, reductions
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
+from mindspore.ops.operations.more_ops import channel_shuffle, mvlgamma, nan_to_num, pdist  # noqa: F401
 from mindspore.ops.operations._form import pair, same_type, tensor
 
 _INSTANCES = {
@@ -31,7 +32,9 @@ _INSTANCES = {
     "subtract": "Sub", "tan": "Tan", "trunc": "Trunc", "truncate_div": "TruncateDiv", "truncate_mod": "TruncateMod",
     "xdivy": "Xdivy", "xlogy": "Xlogy", "zeta": "Zeta", "addn": "AddN", "accumulate_n": "AccumulateNV2",
     "div_no_nan": "DivNoNan", "mul_no_nan": "MulNoNan", "left_shift": "LeftShift",
-    "right_shift": "RightShift", "addcdiv": "Addcdiv", "addcmul": "Addcmul",
+    "right_shift": "RightShift", "gcd": "Gcd", "lcm": "Lcm", "heaviside": "Heaviside", "sinc": "Sinc", "trace": "Trace", "fmax": "Fmax", "fmin": "Fmin",
+    "arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "true_divide": "RealDiv", "floormod": "FloorMod", "floordiv": "FloorDiv",
+    "addcdiv": "Addcdiv", "addcmul": "Addcmul",
     # Names of the functional module since 0.5
     "tensor_add": "Add", "tensor_sub": "Sub", "tensor_mul": "Mul", "tensor_div": "RealDiv", "tensor_floordiv": "FloorDiv",
     "tensor_mod": "FloorMod", "tensor_pow": "Pow", "pows": "Pow", "tensor_exp": "Exp", "tensor_expm1": "Expm1",
@@ -294,19 +297,6 @@ def ldexp(x, other):
     return core.mul(x, core.pow(basic.number(2, x), same_type(other, x)))
 
 
-@_simple("0 below 0, values at 0, 1 above 0.")
-def heaviside(x, values):
-    one, zero = basic.number(1, x), basic.number(0, x)
-    return core.select(core.equal(x, zero), values, core.select(core.greater(x, zero), one, zero))
-
-
-@_simple("sin(x) / x, 1 at 0.")
-def sinc(x):
-    x = core.mul(x, basic.number(np.pi, x))
-    zero = core.equal(x, basic.number(0, x))
-    return core.select(zero, basic.number(1, x), core.div(core.sin(x), core.select(zero, basic.number(1, x), x)))
-
-
 @_simple("(x1 + x2) modulo: remainder of a division that floors.")
 def remainder(x, y):
     return P.FloorMod()(x, y)
@@ -339,23 +329,6 @@ def bincount(x, weights=None, minlength=0):
     return arrays.segment(weights, x, size, "sum")
 
 
-def gcd(x1, x2):
-    """Greatest common divisor, by Euclid's steps (as many as the type of the numbers can need)."""
-    x, y = (core.abs(each) for each in pair(x1, x2, "Gcd"))
-    zero = basic.number(0, x)
-    for _ in range(24 if basic.nptype(x).itemsize < 4 else 47 if basic.nptype(x).itemsize == 4 else 93):
-        done = core.equal(y, zero)
-        x, y = core.select(done, x, y), core.select(done, zero, core.mod(x, core.select(done, basic.number(1, y), y)))
-    return x
-
-
-def lcm(x1, x2):
-    """Least common multiple."""
-    x1, x2 = pair(x1, x2, "Lcm")
-    common = gcd(x1, x2)
-    return core.abs(core.mul(core.truncate_div(x1, core.maximum(common, basic.number(1, common))), x2))
-
-
 def trapz(y, x=None, *, dx=1.0, dim=-1):
     """Integral by trapezoids."""
     size = y.shape[dim]
@@ -377,8 +350,54 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 def cdist(x, y, p=2.0):
     """Distances between rows."""
-    apart = core.sub(basic.expand(x, -2), basic.expand(y, -3))
-    return reductions.norm(apart, len(apart.shape) - 1, p)
+    return P.Cdist(p)(x, y)
+
+
+def exp2(x):
+    """2 to the power x."""
+    return core.exp(core.mul(x, basic.number(np.log(2), x)))
+
+
+def clamp(x, min=None, max=None):  # noqa: A002
+    """x inside of bounds."""
+    x = x if min is None else maximum(x, min)  # noqa: F821
+    return x if max is None else minimum(x, max)  # noqa: F821
+
+
+clip = clamp
+
+
+def logit(x, eps=None):
+    """log(x / (1 - x))"""
+    return P.Logit(-1.0 if eps is None else eps)(x)
+
+
+def std_mean(x, axis=None, ddof=0, keepdims=False):
+    """Standard deviation and mean."""
+    return std(x, axis, ddof, keepdims), mean(x, axis, keepdims)
+
+
+def var_mean(x, axis=None, ddof=0, keepdims=False):
+    """Variance and mean."""
+    return var(x, axis, ddof, keepdims), mean(x, axis, keepdims)
+
+
+def dist(x, y, p=2):
+    """Norm of x - y."""
+    return reductions.norm(core.sub(x, y), (), p)
+
+
+def diff(x, n=1, axis=-1):
+    """Differences of neighbours."""
+    for _ in range(n):
+        size = x.shape[axis]
+        x = core.sub(basic.part(x, axis, 1, size), basic.part(x, axis, 0, size - 1))
+    return x
+
+
+def logcumsumexp(x, axis):
+    """Running log(sum(exp(x)))."""
+    return P.CumulativeLogsumexp()(x, axis)
 
 
 del _name, _primitive

@@ -1,0 +1,157 @@
+"""Functions that came late, those of NumPy's names, and those on numbers and tuples."""
+
+import operator
+
+import numpy as np
+from cairn.ms import core
+from cairn.ms.numerics import basic, images, losses, norms
+from mindspore.ops import operations as P
+from mindspore.ops.operations import more_ops
+
+
+def _of_numpy(name):
+    """A function of mindspore.numpy, which stands above this module."""
+
+    def function(*args, **kwargs):
+        from mindspore import numpy as mnp
+
+        return getattr(mnp, name)(*args, **kwargs)
+
+    return function
+
+
+for _name in ("hstack", "vstack", "dstack", "column_stack", "kron", "inner", "rot90", "atleast_2d", "atleast_3d", "array_split", "take",
+              "vsplit", "hsplit", "dsplit", "rand", "randn"):  # fmt: skip
+    globals()[_name] = _of_numpy(_name)
+row_stack, tensor_split = _of_numpy("vstack"), _of_numpy("array_split")
+for _name, _function in {
+    "scalar_add": operator.add, "scalar_sub": operator.sub, "scalar_mul": operator.mul, "scalar_div": operator.truediv,
+    "scalar_floordiv": operator.floordiv, "scalar_mod": operator.mod, "scalar_pow": operator.pow, "scalar_uadd": operator.pos,
+    "scalar_usub": operator.neg, "scalar_eq": operator.eq, "scalar_ne": operator.ne, "scalar_lt": operator.lt, "scalar_le": operator.le,
+    "scalar_gt": operator.gt, "scalar_ge": operator.ge, "bool_not": operator.not_, "tuple_getitem": operator.getitem,
+    "list_getitem": operator.getitem, "dict_getitem": operator.getitem, "tuple_len": len, "list_len": len, "tuple_equal": operator.eq,
+    "string_eq": operator.eq, "string_concat": operator.add, "is_": operator.is_, "is_not": operator.is_not,
+}.items():  # fmt: skip
+    globals()[_name] = _function
+
+
+def make_tuple(*values):
+    """A tuple of the values."""
+    return values
+
+
+def make_list(*values):
+    """A list of the values."""
+    return list(values)
+
+
+def tuple_setitem(values, index, value):
+    """The tuple with another value."""
+    return (*values[:index], value, *values[index + 1 :])
+
+
+def in_dict(key, values):
+    """Whether the key is there."""
+    return key in values
+
+
+def not_in_dict(key, values):
+    """Whether the key is not there."""
+    return key not in values
+
+
+def tanhshrink(x):
+    """x - tanh(x)"""
+    return core.sub(x, core.tanh(x))
+
+
+def rrelu(x, lower=1.0 / 8, upper=1.0 / 3):
+    """x above 0, else the mean of both slopes times x."""
+    return core.leaky_relu(x, alpha=(lower + upper) / 2)
+
+
+def pixel_shuffle(x, upscale_factor):
+    """Channels as blocks of pixels."""
+    n, c, h, w = x.shape
+    r = upscale_factor
+    x = core.transpose(basic.reshape(x, (n, c // (r * r), r, r, h, w)), permutation=[0, 1, 4, 2, 5, 3])
+    return basic.reshape(x, (n, c // (r * r), h * r, w * r))
+
+
+def pixel_unshuffle(x, downscale_factor):
+    """Blocks of pixels as channels."""
+    n, c, h, w = x.shape
+    r = downscale_factor
+    x = core.transpose(basic.reshape(x, (n, c, h // r, r, w // r, r)), permutation=[0, 1, 3, 5, 2, 4])
+    return basic.reshape(x, (n, c * r * r, h // r, w // r))
+
+
+def mirror_pad(input_x, paddings, mode="REFLECT"):
+    """x mirrored around."""
+    return P.MirrorPad(mode)(input_x, paddings)
+
+
+def padding(x, pad_dim_size=8):
+    """The last axis, of size 1, filled up with zeros."""
+    return P.Padding(pad_dim_size)(x)
+
+
+def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5):
+    """Over groups of channels of each image."""
+    one, zero = (np.full(x.shape[1], value, basic.nptype(x)) for value in (1, 0))
+    return norms.by_groups(x, num_groups, one if weight is None else weight, zero if bias is None else bias, eps)
+
+
+def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0):
+    """Parts of NHWC images at one size."""
+    return P.CropAndResize(method, extrapolation_value)(image, boxes, box_indices, crop_size)
+
+
+def multi_margin_loss(inputs, target, p=1, margin=1, weight=None, reduction="mean"):
+    """Hinge loss of classes."""
+    return losses.reduced(more_ops.multi_margin(inputs, target, p, margin, weight), reduction)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction="mean"):
+    """Hinge loss of distances."""
+    return losses.reduced(more_ops.triplet_margin(anchor, positive, negative, p, margin, eps, swap), reduction)
+
+
+def multilabel_soft_margin_loss(x, target, weight=None, reduction="mean"):
+    """Mean over classes of binary cross entropies of logits."""
+    terms = losses.sigmoid_cross_entropy(x, target)
+    terms = terms if weight is None else core.mul(terms, weight)
+    return losses.reduced(core.reduce_mean(terms, axes=[len(x.shape) - 1], keep_dims=False), reduction)
+
+
+def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
+    """Of normal distributions of that mean and variance."""
+    var = core.maximum(var, basic.number(eps, var))
+    terms = core.add(core.log(var), core.div(core.square(core.sub(x, target)), var))
+    terms = core.mul(terms, basic.number(0.5, terms))
+    if full:
+        terms = core.add(terms, basic.number(0.5 * np.log(2 * np.pi), terms))
+    return losses.reduced(terms, reduction)
+
+
+def inplace_update(x, v, indices):
+    """x with rows replaced."""
+    return P.InplaceUpdate(indices)(x, v)
+
+
+def inplace_add(x, v, indices):
+    """x with rows added to."""
+    return P.InplaceAdd(indices)(x, v)
+
+
+def inplace_sub(x, v, indices):
+    """x with rows subtracted from."""
+    return P.InplaceSub(indices)(x, v)
+
+
+def upsample(x, size, mode="nearest", align_corners=False):
+    """Images at another size."""
+    return images.resize(x, size, mode, align_corners, mode != "nearest" and not align_corners)
+
+
+del _name, _function

@@ -1,0 +1,177 @@
+"""Gradients of operators as operators, which tests of old scripts call: by formulas, or by differentiation of the operator."""
+
+import numpy as np
+from cairn.ms import core, gradient
+from cairn.ms.numerics import basic
+from mindspore.ops import operations as P
+from mindspore.ops.operations._form import primitive
+
+_one = lambda x: basic.number(1, x)  # noqa: E731
+
+
+def _of_result(name, rule):
+    """Inputs (y, dy): the result and its gradient."""
+    return primitive(name, lambda self, y, dy: core.mul(dy, rule(y)), f"{name} from the result and its gradient.")
+
+
+TanhGrad = _of_result("TanhGrad", lambda y: core.sub(_one(y), core.square(y)))
+SigmoidGrad = _of_result("SigmoidGrad", lambda y: core.mul(y, core.sub(_one(y), y)))
+SqrtGrad = _of_result("SqrtGrad", lambda y: core.div(basic.number(0.5, y), y))
+RsqrtGrad = _of_result("RsqrtGrad", lambda y: core.mul(core.mul(core.square(y), y), basic.number(-0.5, y)))
+ReciprocalGrad = _of_result("ReciprocalGrad", lambda y: core.neg(core.square(y)))
+InvGrad = _of_result("InvGrad", lambda y: core.neg(core.square(y)))
+AsinhGrad = _of_result("AsinhGrad", lambda y: core.div(_one(y), core.cosh(y)))
+AcoshGrad = _of_result("AcoshGrad", lambda y: core.div(_one(y), core.sinh(y)))
+
+
+def slopes(function, inputs, dy, positions=(0,)):
+    """Gradients of function(*inputs) by some of its inputs, for the gradient of its result."""
+    _, made, _ = gradient.differentiate(function, inputs, positions=positions, seed=dy)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def _of_input(name, forward, first=False, **attributes):
+    """Inputs (x, dy), or (dy, x) with `first`; what follows is ignored."""
+
+    def compute(self, *inputs):
+        x, dy = (inputs[1], inputs[0]) if first else inputs[:2]
+        operator = forward(*[getattr(self, each) for each in attributes])
+        return slopes(operator, (x,), dy)
+
+    return primitive(name, compute, f"{name} from the input and the gradient of the result.", **attributes)
+
+
+for _name, _forward in {"Abs": P.Abs, "Asin": P.Asin, "ACos": P.ACos, "Atan": P.Atan}.items():
+    globals()[_name + "Grad"] = _of_input(_name + "Grad", _forward)
+for _name, _forward in {"ReLU6": P.ReLU6, "Softplus": P.Softplus, "HSwish": P.HSwish, "HSigmoid": P.HSigmoid, "GeLU": P.GeLU,
+                        "FastGeLU": P.FastGeLU, "Softsign": P.Softsign, "SeLU": P.SeLU}.items():  # fmt: skip
+    globals()[_name + "Grad"] = _of_input(_name + "Grad", _forward, first=True)
+SoftShrinkGrad = _of_input("SoftShrinkGrad", P.SoftShrink, first=True, lambd=0.5)
+HShrinkGrad = _of_input("HShrinkGrad", P.HShrink, first=True, lambd=0.5)
+ReluGrad = primitive(
+    "ReluGrad",
+    lambda self, dy, y: core.select(core.greater(y, basic.number(0, y)), dy, basic.number(0, dy)),
+    "dy where y is above 0.",
+)
+EluGrad = primitive(
+    "EluGrad",
+    lambda self, dy, y: core.mul(dy, core.select(core.greater(y, basic.number(0, y)), _one(y), core.add(y, _one(y)))),
+    "dy * (y + 1) below 0.",
+)
+SoftmaxGrad = primitive(
+    "SoftmaxGrad",
+    lambda self, y, dy: core.mul(
+        y, core.sub(dy, core.reduce_sum(core.mul(y, dy), axes=[len(y.shape) - 1], keep_dims=True))
+    ),
+    "Of softmax along the last axis.",
+)
+
+
+def _log_softmax(self, y, dy):
+    total = core.reduce_sum(dy, axes=[self.axis % len(y.shape)], keep_dims=True)
+    return core.sub(dy, core.mul(core.exp(y), total))
+
+
+LogSoftmaxGrad = primitive("LogSoftmaxGrad", _log_softmax, "Of log_softmax from its result.", axis=-1)
+
+
+def _bias(self, dy):
+    axes = [a for a in range(len(dy.shape)) if a != (1 if self.data_format == "NCHW" else len(dy.shape) - 1)]
+    return core.reduce_sum(dy, axes=axes, keep_dims=False)
+
+
+BiasAddGrad = primitive("BiasAddGrad", _bias, "Sum over all axes but the channels.", data_format="NCHW")
+FlattenGrad = primitive(
+    "FlattenGrad", lambda self, dy, shape: basic.reshape(dy, tuple(shape)), "dy under the shape of the input."
+)
+DropoutGrad = primitive(
+    "DropoutGrad",
+    lambda self, dy, mask: core.mul(core.mul(dy, mask), basic.number(1 / self.keep_prob, dy)),
+    "dy where the mask kept.",
+    keep_prob=0.5,
+)
+ReshapeGrad = FlattenGrad
+_WINDOW = {"kernel_size": 1, "strides": 1, "pad_mode": "VALID", "data_format": "NCHW"}
+
+
+def _pool(name, forward):
+    def compute(self, x, y, dy):
+        return slopes(forward(self.kernel_size, self.strides, self.pad_mode, self.data_format), (x,), dy)
+
+    return primitive(name, compute, "From the image, the result and its gradient.", **_WINDOW)
+
+
+MaxPoolGrad, AvgPoolGrad = _pool("MaxPoolGrad", P.MaxPool), _pool("AvgPoolGrad", P.AvgPool)
+
+
+def _of_pair(name, forward, **attributes):
+    """Inputs (x, y, dout)."""
+
+    def compute(self, x, y, dout):
+        operator = forward(*[getattr(self, each) for each in attributes])
+        return slopes(operator, (x, y), dout)
+
+    return primitive(name, compute, f"{name} by the first of two inputs.", **attributes)
+
+
+SmoothL1LossGrad = _of_pair("SmoothL1LossGrad", P.SmoothL1Loss, beta=1.0, reduction="none")
+KLDivLossGrad = primitive(
+    "KLDivLossGrad",
+    lambda self, dout, x, y: slopes(P.KLDivLoss(self.reduction), (x, y), dout),
+    "By the logarithms.",
+    reduction="mean",
+)
+SigmoidCrossEntropyWithLogitsGrad = _of_pair("SigmoidCrossEntropyWithLogitsGrad", P.SigmoidCrossEntropyWithLogits)
+BinaryCrossEntropyGrad = primitive(
+    "BinaryCrossEntropyGrad", lambda self, x, y, dout, weight=None: slopes(lambda x: P.BinaryCrossEntropy(self.reduction)(x, y, weight), (x,), dout),
+    "By the probabilities.", reduction="mean",
+)  # fmt: skip
+
+
+def _extreme(name, forward):
+    def compute(self, x, y, dout):
+        return slopes(forward(), (x, y), dout, (0, 1))
+
+    return primitive(name, compute, "By both inputs.", grad_x=True, grad_y=True)
+
+
+MaximumGrad, MinimumGrad = _extreme("MaximumGrad", P.Maximum), _extreme("MinimumGrad", P.Minimum)
+LayerNormGrad = primitive(
+    "LayerNormGrad",
+    lambda self, x, dy, variance, mean, gamma: slopes(
+        lambda x, gamma, beta: P.LayerNorm(self.begin_norm_axis, self.begin_params_axis)(x, gamma, beta)[0], (x, gamma, basic.like(gamma, 0)), dy, (0, 1, 2)
+    ),
+    "By x, gamma and beta.", begin_norm_axis=1, begin_params_axis=1,
+)  # fmt: skip
+L2NormalizeGrad = primitive(
+    "L2NormalizeGrad",
+    lambda self, x, y, dy: slopes(P.L2Normalize(self.axis, self.epsilon), (x,), dy),
+    "By x.",
+    axis=0,
+    epsilon=1e-4,
+)
+PReLUGrad = primitive("PReLUGrad", lambda self, dy, x, w: slopes(P.PReLU(), (x, w), dy, (0, 1)), "By x and the weight.")
+
+
+def _resized(name, forward):
+    def compute(self, dy, x):
+        shape = x.shape if hasattr(x, "shape") else (*dy.shape[:2], *x)
+        return slopes(forward(dy.shape[2:], self.align_corners), (basic.filled(shape, 0, np.float32),), dy)
+
+    return primitive(name, compute, "By the image.", align_corners=False, half_pixel_centers=False)
+
+
+ResizeBilinearGrad, ResizeNearestNeighborGrad = (
+    _resized("ResizeBilinearGrad", P.ResizeBilinear),
+    _resized("ResizeNearestNeighborGrad", P.ResizeNearestNeighbor),
+)
+Conv2DBackpropFilter = P.Conv2DBackpropFilter
+StridedSliceGrad = primitive(
+    "StridedSliceGrad",
+    lambda self, dy, shape, begin, end, strides: slopes(
+        lambda x: P.StridedSlice(self.begin_mask, self.end_mask, self.ellipsis_mask, self.new_axis_mask, self.shrink_axis_mask)(x, begin, end, strides),
+        (basic.filled(shape, 0, basic.nptype(dy)),), dy,
+    ),
+    "By the sliced tensor.", begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
+)  # fmt: skip
+del _name, _forward
