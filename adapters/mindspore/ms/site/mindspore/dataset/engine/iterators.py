@@ -8,7 +8,8 @@ class Iterator:
     """One `for` loop over it is one epoch; the next loop is the next epoch."""
 
     def __init__(self, dataset, num_epochs, output_numpy, columns=None, first_epoch=0):
-        from mindspore.dataset.engine.datasets import Run, places_of
+        from mindspore.dataset.engine.checks import places_of
+        from mindspore.dataset.engine.datasets import Run
 
         self._dataset, self._left, self._epoch = dataset, num_epochs, first_epoch
         self._numpy = output_numpy or not level.at_least("1.1")

@@ -1,0 +1,48 @@
+"""Checks of what operations of a pipeline are given, and small things that they share."""
+
+import numpy as np
+
+
+def columns_of(value, name):
+    """A list of column names, from one name or several."""
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'str'>, <class 'list'>], but got {type(value)}.")
+    for place, each in enumerate(value):
+        if not isinstance(each, str):
+            raise TypeError(f"Argument {name}[{place}] with value {each} is not of type [<class 'str'>], but got {type(each)}.")
+        if not each:
+            raise ValueError(f"{name}[{place}] should not be empty.")
+    if len(set(value)) != len(value):
+        raise ValueError(f"Every column name should not be same with others in {name}.")
+    return list(value)
+
+
+def whole(value, name, least=1, more=()):
+    """An integer of at least `least`, or one of `more`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'int'>], but got {type(value)}.")
+    if value < least and value not in more:
+        raise ValueError(f"Input {name} is not within the required interval of [{least}, 2147483647].")
+    return int(value)
+
+
+def flag(value, name):
+    """A bool."""
+    if not isinstance(value, bool):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'bool'>], but got {type(value)}.")
+    return value
+
+
+def places_of(names, have, who):
+    """Where columns stand in a row."""
+    for name in names:
+        if name not in have:
+            raise RuntimeError(f"Invalid column, {who}: column name: {name} is not found in the dataset, which has {list(have)}.")
+    return [list(have).index(name) for name in names]
+
+
+def arrays(values):
+    """A transform's results as arrays."""
+    return [np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value) for value in values]
