@@ -199,6 +199,8 @@ _attach(
     __bool__=_bool, __int__=lambda self: int(_item(self)), __float__=lambda self: float(_item(self)),
     __index__=lambda self: _item(self).__index__(), __len__=lambda self: self.shape[0] if self.shape else 1,
     __iter__=_iterate, __getitem__=_get_item, __setitem__=_set_item, _take=_take, __repr__=_repr,
+    __format__=lambda self, spec: format(_item(self) if spec else str(self), spec),
+    __array__=lambda self, dtype=None, copy=None: numpy.asarray(self.asnumpy(), dtype),
     __str__=lambda self: str(self.asnumpy()) if self._value is None else _repr(self),
     ndim=property(lambda self: len(self.shape)), size=property(_size),
     itemsize=property(lambda self: self.dtype.numpy.itemsize), nbytes=property(lambda self: math.prod(self.shape) * self.itemsize),

@@ -103,6 +103,11 @@ def test_python_numbers(value, number):
     assert float(x) == number and int(x) == int(number) and bool(x) == bool(number)
 
 
+def test_texts_and_arrays_of_tensors():
+    assert f"{Tensor(1.5):.2f} {Tensor([1, 2])}" == "1.50 [1 2]"
+    assert np.asarray(Tensor([1, 2])).tolist() == [1, 2] and np.allclose(Tensor([1.0]), 1.0)
+
+
 def test_many_elements_are_no_python_number():
     for kind in (int, float, bool):
         with pytest.raises(ValueError):
