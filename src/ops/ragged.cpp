@@ -1,4 +1,6 @@
 // Ragged tensors: flat values and, for each ragged dim, the boundaries of its rows (row splits).
+#include <limits>
+
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -211,7 +213,10 @@ void ragged_gather(KernelContext& context) {
   const Tensor& values = context.input(1);
   const size_t levels = context.input_count() - 2;
   std::vector<std::pair<int64_t, int64_t>> ranges;  // of rows at the current level
-  for (int64_t index : context.input(0).as_i64()) ranges.emplace_back(index, index + 1);
+  for (int64_t index : context.input(0).as_i64()) {
+    if (index == std::numeric_limits<int64_t>::max()) context.fail("there is no row {}", index);
+    ranges.emplace_back(index, index + 1);
+  }
   for (size_t level = 0; level < levels; ++level) {
     const bool last = level + 1 == levels;
     const Dims ends = context.input(2 + level).as_i64();

@@ -59,6 +59,28 @@ std::vector<Port> inputs_of(const Module& module) {
   return ports;
 }
 
+/// What result `i` is on average, element by element over the examples of all batches; one number of one example or of
+/// results whose size differs.
+std::vector<double> means_of(const std::vector<std::vector<Tensor>>& batches, size_t i) {
+  std::vector<double> sums;
+  double all = 0, examples = 0, elements = 0;
+  bool alike = true;
+  for (const std::vector<Tensor>& batch : batches) {
+    const std::vector<double> values = batch[i].as_f64();
+    const int64_t rows = batch[i].rank() > 0 ? batch[i].dims()[0] : 1;
+    if (values.empty()) continue;
+    const size_t width = values.size() / static_cast<size_t>(rows);
+    alike = alike && (sums.empty() || sums.size() == width);
+    sums.resize(width);
+    for (size_t k = 0; k < values.size(); ++k)
+      if (std::isfinite(values[k])) sums[k % width] += values[k], all += values[k], ++elements;
+    examples += static_cast<double>(rows);
+  }
+  if (!alike || examples < 2) return {elements > 0 ? all / elements : 0};
+  for (double& sum : sums) sum /= examples;
+  return sums;
+}
+
 }  // namespace
 
 std::map<std::string, Tensor> read_examples(const std::string& path) {
@@ -98,6 +120,11 @@ Examples::Examples(const Module& module, std::map<std::string, Tensor> arrays, c
   if (ports.empty()) fail(ErrorKind::invalid_argument, "", "the model has no input that calibration could feed");
   if (ports.size() == 1 && arrays.size() == 1 && !arrays.contains(ports[0].name))
     arrays = {{ports[0].name, arrays.begin()->second}};
+  else
+    std::erase_if(arrays, [&](const auto& each) {  // what else the files hold, if all inputs are there
+      return std::all_of(ports.begin(), ports.end(), [&](const Port& port) { return arrays.contains(port.name); }) &&
+             std::none_of(ports.begin(), ports.end(), [&](const Port& port) { return port.name == each.first; });
+    });
   for (const auto& [name, tensor] : arrays) require_finite(name, tensor);
   data_ = std::make_unique<Dataset>(ports, arrays);
   count_ = data_->count();
@@ -150,6 +177,8 @@ Judge::Judge(const Examples& examples, const Model& model, int64_t limit) : exam
       hits += examples.hits(results[0], first), seen += results[0].dims().empty() ? 1 : results[0].dims()[0];
     expected_.push_back(results);
   });
+  for (size_t i = 0; i < (expected_.empty() ? 0 : expected_[0].size()); ++i)
+    means_.push_back(expected_[0][i].dtype().is_float() ? means_of(expected_, i) : std::vector<double>{});
   original_.sqnr = Score::kEqual;
   if (examples.labelled())
     original_.accuracy = static_cast<double>(hits) / static_cast<double>(std::max<int64_t>(seen, 1));
@@ -169,8 +198,12 @@ Score Judge::of(const Model& model, int64_t limit) const {
         noise[i] = std::numeric_limits<double>::infinity();
         continue;
       }
-      for (size_t k = 0; k < x.size(); ++k)
-        if (std::isfinite(y[k])) signal[i] += y[k] * y[k], noise[i] += (x[k] - y[k]) * (x[k] - y[k]);
+      const std::vector<double>& means = means_[i];
+      for (size_t k = 0; k < x.size(); ++k) {
+        if (!std::isfinite(y[k])) continue;
+        const double moved = y[k] - means[k % means.size()];
+        signal[i] += moved * moved, noise[i] += (x[k] - y[k]) * (x[k] - y[k]);
+      }
     }
     if (examples_.labelled())
       hits += examples_.hits(results[0], first), seen += results[0].dims().empty() ? 1 : results[0].dims()[0];

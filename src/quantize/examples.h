@@ -40,11 +40,12 @@ class Examples {
 
 /// How near a model's results are to those of the f32 model.
 struct Score {
-  double sqnr = 0;                 // dB, of the worst float result; at most kEqual
+  double sqnr =
+      0;  // dB, of the worst float result: its variance over the examples to its mean square error; at most kEqual
   std::optional<double> accuracy;  // of the first result, if there are labels
 
   static constexpr double kEqual = 200;
-  double error() const;  // of the results' root mean square
+  double error() const;  // as part of the results' standard deviation
 };
 
 /// The results of the f32 model, kept to compare others with.
@@ -57,6 +58,7 @@ class Judge {
  private:
   const Examples& examples_;
   std::vector<std::vector<Tensor>> expected_;  // by batch
+  std::vector<std::vector<double>> means_;     // by result
   Score original_;
 };
 

@@ -10,7 +10,7 @@ namespace cairn::quantize {
 /// What quantisation may cost.
 struct Budget {
   std::optional<double> points;  // of accuracy, in percent: what labels are for
-  std::optional<double> error;   // of the results, as part of their root mean square
+  std::optional<double> error;   // of the results, as part of their standard deviation
 };
 /// "0.5%": of accuracy with labels, else the error of the results; "25dB": the least SQNR. Empty: 0.5 % of accuracy, or an
 /// error of 10 %. Throws Error invalid_argument.

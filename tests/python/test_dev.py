@@ -55,19 +55,20 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="A" name="good" status="run"/>
 <testcase classname="A" name="bad" status="run"><failure message="x.cpp:3&#10;not equal"/></testcase>
 <testcase classname="A" name="absent"><skipped message="hardware: no AVX-512"/></testcase>
+<testcase classname="A" name="measured"><skipped message="sanitizer: its own memory is counted"/></testcase>
 <testcase classname="A" name="lazy"><skipped message="not today"/></testcase>
 <testcase classname="A" name="off" status="notrun"/>
 </testsuite></testsuites>"""
 
 
-def test_a_skip_counts_only_for_missing_hardware(tmp_path, capsys):
+def test_a_skip_counts_only_for_hardware_and_sanitizers(tmp_path, capsys):
     (tmp_path / "r.xml").write_text(REPORT)
     outcome = suite._read("t", tmp_path / "r.xml")
     assert outcome.passed == 1
     assert outcome.failed == ["t A.bad: x.cpp:3 not equal", "t A.lazy: not today"]
-    assert outcome.skipped == ["t A.absent: hardware: no AVX-512"]
+    assert outcome.skipped == ["t A.absent: hardware: no AVX-512", "t A.measured: sanitizer: its own memory is counted"]
     assert suite._summary([outcome]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 2 failed, 1 skipped"
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 2 failed, 2 skipped"
 
 
 def test_no_test_at_all_is_a_failure(capsys):

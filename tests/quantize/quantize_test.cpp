@@ -268,7 +268,8 @@ TEST(Budget, FindsTheLayerOfOutliers) {
   EXPECT_FALSE(layer_of(outcome, "hard").quantised);
   EXPECT_NE(layer_of(outcome, "hard").reason.find("the budget"), std::string::npos);
   EXPECT_LT(*layer_of(outcome, "hard").sqnr, *layer_of(outcome, "after").sqnr);
-  for (const char* name : {"before", "after", "last"}) EXPECT_TRUE(layer_of(outcome, name).quantised) << name;
+  EXPECT_FALSE(layer_of(outcome, "before").quantised);  // its roundings decide where there are outliers
+  for (const char* name : {"after", "last"}) EXPECT_TRUE(layer_of(outcome, name).quantised) << name;
   EXPECT_GE(outcome.final->sqnr, 20);
   EXPECT_LT(outcome.whole->sqnr, 20);
 }
@@ -409,6 +410,24 @@ TEST_F(Files, FoldersOfArraysAreExamples) {
   write_npz(path("c.npz"), {{"x", noise({4, 15}, 2)}});
   EXPECT_EQ(message_of([&] { read_examples(folder_.string()); }),
             "x: is f32[3, 16] in one file and f32[4, 15] in another");
+}
+
+TEST(Data, WhatTheModelDoesNotTakeIsLeftOut) {
+  const Examples examples(products(), {{"x", noise({4, 16}, 1)}, {"other", noise({3}, 1)}}, "", 16);
+  EXPECT_EQ(examples.count(), 4);
+}
+
+TEST(Judge, AConstantPartIsNoSignal) {
+  const auto judged = [](float constant) {
+    Net net({1, 16});
+    net.dense("up", 16, 64, 1).add("relu", {}).dense("down", 64, 8, 2);
+    Value* shift = net.builder().constant(Tensor::scalar_f32(constant));
+    net.set(net.builder().add("add", {net.value(), shift}));
+    const Module module = net.done();
+    const Examples examples = examples_for(module);
+    return *quantise(module, &examples, {.threads = 1}).final;
+  };
+  EXPECT_NEAR(judged(1000).sqnr, judged(0).sqnr, 1);
 }
 
 TEST(Data, FaultsAreToldInASentence) {

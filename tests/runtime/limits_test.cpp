@@ -65,7 +65,7 @@ TEST(Memory, OfPlansIsBoundedOverManyShapes) {
 }
 
 TEST(Memory, GoesWithTheModel) {
-  if (!kMemoryCounts) GTEST_SKIP() << "the sanitizer's memory is counted";
+  if (!kMemoryCounts) GTEST_SKIP() << "sanitizer: its own memory is counted";
   { run_shape(*limited_model(kKeepsMuch, {.threads = 1}), 3); }  // what the process makes once
   const size_t before = bytes_in_use();
   {

@@ -1,7 +1,7 @@
 """Runs the GoogleTest programs and the Python test files, two at a time, and sums them up in one last line.
 
-A test may be skipped for missing hardware only: its reason starts with "hardware:" and is printed; any other skip counts
-as failed."""
+A test may be skipped for missing hardware, or where a sanitizer changes what it measures: its reason starts with
+"hardware:" or "sanitizer:" and is printed; any other skip counts as failed."""
 
 import argparse
 import concurrent.futures
@@ -191,7 +191,7 @@ def _read(name, report):
             outcome.failed.append(f"{full}: {_first_line(bad)}")
         elif skip is not None:
             reason = _first_line(skip)
-            accepted = re.search(r"\bhardware: ", reason)
+            accepted = re.search(r"\b(hardware|sanitizer): ", reason)
             (outcome.skipped if accepted else outcome.failed).append(f"{full}: {reason}")
         elif case.get("status") != "notrun":
             outcome.passed += 1
