@@ -63,26 +63,31 @@ void quantize(KernelContext& context) {
 }
 
 void infer_dequantize(InferContext& context) {
-  if (context.dtype(1) != kF32) context.fail("scale must be f32, found {}", to_string(context.dtype(1)));
+  if (context.dtype(1) != kF32 && context.dtype(1) != kF64)
+    context.fail("scale must be f32 or f64, found {}", to_string(context.dtype(1)));
   if (context.dtype(0).bits > 16 && context.dtype(0) != kI32)
     context.fail("{} elements are not supported", to_string(context.dtype(0)));
   check_scale(context, context.shape(0), 1);
   check_zero_point(context, 0, context.shape(0), 2);
-  context.result(kF32, context.shape(0));
+  context.result(context.dtype(1), context.shape(0));
 }
 
 void dequantize(KernelContext& context) {
   allocate_results(context);
   const Tensor steps = centred(context.input(0), context.input(2)), &scale = context.input(1);
-  walk<1>(steps.dims(), {broadcast_strides(scale.dims(), steps.dims())}, [&](int64_t n, auto& at) {
-    data<float>(context.output(0))[n] = static_cast<float>(data<int32_t>(steps)[n]) * data<float>(scale)[at[0]];
-  });
+  const auto scaled = [&](auto tag) {
+    using T = decltype(tag);
+    walk<1>(steps.dims(), {broadcast_strides(scale.dims(), steps.dims())}, [&](int64_t n, auto& at) {
+      data<T>(context.output(0))[n] = static_cast<T>(data<int32_t>(steps)[n]) * data<T>(scale)[at[0]];
+    });
+  };
+  scale.dtype() == kF32 ? scaled(float()) : scaled(double());
 }
 
 std::vector<Value*> dequantize_parts(Builder& b, const Node& node) {
   const auto as = [&](size_t i, DType dtype) { return b.add("cast", {node.inputs[i]}, {{"dtype", dtype}}); };
   Value* steps = b.add("sub", {as(0, kI32), as(2, kI32)});
-  return {b.add("mul", {b.add("cast", {steps}, {{"dtype", kF32}}), node.inputs[1]})};
+  return {b.add("mul", {b.add("cast", {steps}, {{"dtype", node.inputs[1]->type.dtype}}), node.inputs[1]})};
 }
 
 std::vector<Value*> quantize_parts(Builder& b, const Node& node) {
@@ -97,7 +102,7 @@ std::vector<Value*> quantize_parts(Builder& b, const Node& node) {
 // y = x scale, so that the gradient of a scale of 1 gives the centred x.
 void dequantize_rule(GradientContext& g) {
   if (!g.wanted(1)) return;
-  const Var one = {g.b, g.b.constant(Tensor::scalar_f32(1))};
+  const Var one = {g.b, g.b.scalar_like(g.x(1).value, 1)};
   const Var steps = {g.b, g.b.add("dequantize_linear", {g.x(0).value, one.value, g.x(2).value})};
   g.set(1, sum_to_like(g.dy() * steps, g.x(1)));
 }
@@ -121,18 +126,19 @@ std::vector<OpDef> make_quantisation_rows() {
                  "f32[2, 3, 4], f32[3, 1]=[0.01, 0.25, 2], u8[]=[7]", "f32[3], f32[]=[0.001], i16[]=[-4]",
                  "f32[], f32[]=[0.5], u16[]=[9]", "f32[0], f32[]=[1], u8[]=[0]"}},
       {.name = "dequantize_linear",
-       .summary =
-           "(x - zero_point) * scale as f32, the difference in i32, which wraps; scale and zero_point broadcast to x",
+       .summary = "(x - zero_point) * scale in the type of scale, the difference in i32, which wraps; scale and "
+                  "zero_point broadcast to x",
        .inputs = {{"x", Accepts::integers}, scaled[0], scaled[1]},
        .traits = kElementwise | kNotFoldable,  // integers of constants are what products take: dequantize_constants
        .infer = infer_dequantize,
        .gradient = dequantize_rule,
        .decompose = dequantize_parts,
        .reference = dequantize,
-       .oracle = {"((x.astype(np.int64) - zero_point).astype(np.float32) * scale).astype(np.float32)"},
+       .oracle = {"((x.astype(np.int64) - zero_point).astype(scale.dtype) * scale).astype(scale.dtype)"},
        .cases = {"u8[2, 3], f32[], u8[]=[128]", "i8[70], f32[], i8[]=[-3]", "i8[2, 5, 3], f32[3], i8[3]=[0, 1, -5]",
                  "u8[2, 3, 4], f32[3, 1], u8[3, 1]=[7, 0, 255]", "i32[33, 17], f32[17], i32[]=[0]",
-                 "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]"}},
+                 "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]",
+                 "i8[2, 3], f64[3], i8[]=[5]"}},
   };
 }
 

@@ -115,7 +115,7 @@ Value* product_of_turned(Match& m) {
 }
 
 Value* dequantised_constant(Match& m) {
-  return m.add("mul", {m.add("cast", {m.add("sub", {m["x"], m["z"]})}, {{"dtype", kF32}}), m["s"]});
+  return m.add("mul", {m.add("cast", {m.add("sub", {m["x"], m["z"]})}, {{"dtype", m["s"]->type.dtype}}), m["s"]});
 }
 
 const Rule kQuantisationRules[] = {
@@ -224,7 +224,7 @@ size_t dequantize_constants(Block& block, Module& module) {
     rewriter.inherit(node.sources);
     const auto as = [&](Value* x, DType dtype) { return rewriter.add("cast", {x}, {{"dtype", dtype}}); };
     Value* steps = rewriter.add("sub", {as(node.inputs[0], kI32), as(node.inputs[2], kI32)});
-    return std::vector<Value*>{rewriter.add("mul", {as(steps, kF32), node.inputs[1]})};
+    return std::vector<Value*>{rewriter.add("mul", {as(steps, node.inputs[1]->type.dtype), node.inputs[1]})};
   });
 }
 

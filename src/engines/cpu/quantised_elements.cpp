@@ -83,6 +83,7 @@ Refusal refuses_quantisation(const Group& group) {
   if (!node) return "is no quantisation";
   const Value *x = node->inputs[0], *scale = node->inputs[1], *zero = node->inputs[2];
   const DType integers = zero->type.dtype;
+  if (scale->type.dtype != kF32) return fmt::format("scale is {}, takes f32", to_string(scale->type.dtype));
   if (!is_byte(integers) && (integers != kI32 || node->is("quantize_linear")))
     return fmt::format("integers are {}", to_string(integers));
   const Dims all = x->type.shape.sizes(), each = scale->type.shape.sizes();
