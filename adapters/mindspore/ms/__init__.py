@@ -20,5 +20,7 @@ def _activate():
 
 _activate()
 
-from cairn.ms import capture, level, methods, tensor_methods  # noqa: E402, F401
+from cairn.ms import capture, level, methods, modules, tensor_methods  # noqa: E402, F401
 from cairn.ms.refusal import Unsupported, refuse  # noqa: E402, F401
+
+modules.activate()

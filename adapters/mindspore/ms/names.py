@@ -2,7 +2,6 @@
 
 import dis
 import importlib
-import importlib.util
 import sys
 
 from cairn.ms.refusal import Unsupported
@@ -10,7 +9,7 @@ from cairn.ms.refusal import Unsupported
 _PARTS = {
     "mindspore": ("train", "train.serialization", "train.model", "common.initializer", "communication", "amp",
                   "profiler", "common.api", "ops.composite"),
-    "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "sparse", "grad"),
+    "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "grad"),
     "mindspore.ops": ("operations", "functional", "function", "composite"),
 }  # fmt: skip
 
@@ -29,6 +28,7 @@ REFUSED = {
     "mindspore.boost": ("boosted training is not supported", "nn.TrainOneStepCell"),
     "mindspore.rewrite": ("rewriting of source is not supported", "insert_child_to_cell of Cells"),
     "mindspore.scipy": ("the functions of SciPy are not supported", "mindspore.numpy and mindspore.ops"),
+    "mindspore.mint": ("functions of 2.3 and later are not supported", "mindspore.ops"),
     "mindspore.hub": ("downloads are not supported", "load_checkpoint"),
     "mindspore.COOTensor": ("sparse tensors are not supported", "Tensor, with ops.GatherNd and ops.ScatterNd"),
     "mindspore.CSRTensor": ("sparse tensors are not supported", "Tensor, with ops.GatherNd and ops.ScatterNd"),
@@ -54,28 +54,26 @@ def parts(module):
 
 def lazy(module):
     """A __getattr__ for the module: submodules, then names of its parts, then the refusal."""
+    from cairn.ms import modules
 
     def find(name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if importlib.util.find_spec(f"{module}.{name}") is not None:
+        if modules.exists(f"{module}.{name}"):
             return importlib.import_module(f"{module}.{name}")
         for part in parts(module):
-            full = f"{module}.{part}"
-            try:
-                found = importlib.util.find_spec(full)
-            except ModuleNotFoundError:
-                found = None
-            if found is None:
-                continue
-            content = importlib.import_module(full).__dict__
+            content = importlib.import_module(f"{module}.{part}").__dict__
             if name in content.get("__all__", content) and name in content:
                 setattr(sys.modules[module], name, content[name])
                 return content[name]
-        sentence = _sentence(module, name)
-        raise (MissingImport if _imports(sys._getframe(1)) else Missing)(sentence)
+        raise missing(module, name, sys._getframe(1))
 
     return find
+
+
+def missing(module, name, frame):
+    """The refusal of a name that code of the frame asks a module for."""
+    return (MissingImport if _imports(frame) else Missing)(sentence(module, name))
 
 
 def refused(full):
@@ -86,7 +84,8 @@ def refused(full):
     return f"{full}: {reason}; use {instead}"
 
 
-def _sentence(module, name):
+def sentence(module, name):
+    """Why a module does not have a name, and what works instead."""
     full = f"{module}.{name}"
     if refused(full):
         return refused(full)

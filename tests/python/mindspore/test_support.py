@@ -70,3 +70,24 @@ def test_nine_of_ten_uses_of_names_in_official_scripts_are_supported():
     lacking = [f"{name}: {reason}" for name, _, fine, reason in rows if not fine]
     print(f"{works} of {uses} uses, {len(rows) - len(lacking)} of {len(rows)} names\n" + "\n".join(lacking))
     assert works >= 0.9 * uses
+
+
+@pytest.mark.parametrize("line, words", [
+    ("from mindspore.nn.probability import Normal", "mindspore.nn.probability: .* use random numbers of mindspore.ops"),
+    ("from mindspore.nn.probability.distribution import Normal", "mindspore.nn.probability: "),
+    ("import mindspore.mint.nn", "mindspore.mint: .* use mindspore.ops"),
+    ("import mindspore.hubb", "mindspore.hubb is not supported"),
+])
+def test_modules_that_are_not_there_are_refused_by_name(line, words):
+    with pytest.raises(ModuleNotFoundError, match=words) as refused:
+        exec(line)
+    assert isinstance(refused.value, NotImplementedError)
+
+
+def test_modules_that_hold_nothing_answer_with_names_of_their_package():
+    from mindspore.nn.layer.math import Range
+    from mindspore.ops.operations.nn_ops import ApplyMomentum
+
+    assert Range.__name__ == "Range" and ApplyMomentum.__name__ == "ApplyMomentum"
+    with pytest.raises(ImportError, match="nearest that works is mindspore.nn.ReLU"):
+        from mindspore.nn.layer.padding import ReLUU  # noqa: F401

@@ -1,5 +1,7 @@
 """Tensors, parameters, element types, seeds."""
 
+from cairn.ms import modules
+
 from mindspore.common import dtype
 from mindspore.common.api import JitConfig, jit, jit_class, ms_class, ms_function
 from mindspore.common.dtype import *  # noqa: F403
@@ -11,3 +13,4 @@ __all__ = [
     "JitConfig", "Parameter", "ParameterTuple", "Tensor", "dtype", "get_seed", "jit", "jit_class", "ms_class",
     "ms_function", "set_seed", *dtype.__all__,
 ]  # fmt: skip
+modules.share(__name__)

@@ -1,6 +1,7 @@
 """NumPy's functions on Tensors: `mindspore.numpy`."""
 
 import numpy as _np
+from cairn.ms import modules
 from mindspore.common.dtype import (  # noqa: F401
     bool_,
     float16,
@@ -25,3 +26,4 @@ pi, e, inf, nan, newaxis = _np.pi, _np.e, _np.inf, _np.nan, None
 PI = _np.pi
 
 __all__ = [*creation.__all__, *shapes.__all__, *maths.__all__]
+modules.share(__name__)

@@ -1,5 +1,7 @@
 """Sources, operations and samplers of the data pipeline."""
 
+from cairn.ms import modules
+
 from mindspore.dataset.core import config
 from mindspore.dataset.engine import datasets, files, images, nodes, samplers, sources, transforming  # noqa: F401
 from mindspore.dataset.engine.datasets import *  # noqa: F403
@@ -10,3 +12,4 @@ globals().update(_SOURCES)
 vars(datasets).update(_SOURCES)  # scripts import sources from `engine.datasets` too
 
 __all__ = ["config", *datasets.__all__, *samplers.__all__, *_SOURCES]
+modules.share(__name__)

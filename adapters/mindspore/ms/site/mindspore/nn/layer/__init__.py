@@ -1,5 +1,7 @@
 """Layers by family."""
 
+from cairn.ms import modules
+
 from mindspore.nn.layer import activation, basic, conv, embedding, image, more, normalization, pooling, rnns
 from mindspore.nn.layer.activation import *  # noqa: F403
 from mindspore.nn.layer.basic import *  # noqa: F403
@@ -14,3 +16,4 @@ from mindspore.nn.layer.rnns import *  # noqa: F403
 
 _families = (activation, basic, conv, embedding, image, more, normalization, pooling, rnns)
 __all__ = ["CellList", "SequentialCell", *(name for family in _families for name in family.__all__)]
+modules.share(__name__)

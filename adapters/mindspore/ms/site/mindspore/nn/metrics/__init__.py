@@ -1,5 +1,6 @@
 """Metrics."""
 
+from cairn.ms import modules
 from cairn.ms.refusal import Unsupported
 from mindspore.nn.metrics.classes import (
     F1,
@@ -63,3 +64,4 @@ __all__ = [
     "F1", "TopKCategoricalAccuracy", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric",
     "MAE", "MSE", "Loss", "Dice", "ROC", "auc", "CosineSimilarity", "Perplexity", "BleuScore",
 ]  # fmt: skip
+modules.share(__name__)

@@ -1,5 +1,7 @@
 """Optimizers."""
 
+from cairn.ms import modules
+
 import sys
 
 from mindspore.nn.optim import first_order
@@ -12,3 +14,4 @@ __all__ = ["Optimizer", *first_order.__all__]
 for _name in ("ada_grad", "adadelta", "adafactor", "adam", "adamax", "adasum", "asgd", "ftrl", "lamb", "lars", "lazyadam", "momentum",
               "proximal_ada_grad", "rmsprop", "rprop", "sgd"):  # fmt: skip
     sys.modules[f"{__name__}.{_name}"] = first_order
+modules.share(__name__)

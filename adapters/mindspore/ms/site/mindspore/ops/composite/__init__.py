@@ -1,5 +1,7 @@
 """Functions of functions, and gradients."""
 
+from cairn.ms import modules
+
 from mindspore.ops.composite.clip import clip_by_global_norm, clip_by_value
 from mindspore.ops.composite.gradients import GradOperation
 from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_flags
@@ -11,3 +13,4 @@ __all__ = [
     "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_value", "core",
     "grad", "jvp", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
+modules.share(__name__)

@@ -1,5 +1,7 @@
 """Operators as functions: `ops.relu(x)`."""
 
+from cairn.ms import modules
+
 import types
 
 from mindspore.ops.function import array_func, math_func, more_func, nn_func, other_func
@@ -13,3 +15,4 @@ _found = {
 }
 globals().update(_found)
 __all__ = list(_found)
+modules.share(__name__)

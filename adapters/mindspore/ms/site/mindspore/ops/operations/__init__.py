@@ -1,5 +1,7 @@
 """Primitives: `P.X(attributes)(tensors)`."""
 
+from cairn.ms import modules
+
 from mindspore.ops.operations import (
     array_ops,
     image_ops,
@@ -23,3 +25,4 @@ _found = {
 }
 globals().update(_found)
 __all__ = ["ReduceOp", *_found]
+modules.share(__name__)

@@ -1,6 +1,6 @@
 """Callbacks."""
 
-from cairn.ms import names
+from cairn.ms import modules, names
 
 from mindspore.train.callback._callback import Callback, RunContext
 from mindspore.train.callback._callback import CallbackManager as _CallbackManager
@@ -16,3 +16,4 @@ from mindspore.train.callback._summary import SummaryCollector, SummaryStep
 __all__ = ["Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
            "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "SummaryCollector", "SummaryStep", "TimeMonitor"]  # fmt: skip
 __getattr__ = names.lazy("mindspore.train.callback")
+modules.share(__name__)
