@@ -23,6 +23,11 @@ class Numpy {
 
   bool is_array(PyObject* object) const { return Py_TYPE(object) == array_type_; }
 
+  /// The element type of an array; of no bits where it is no number.
+  CairnDType dtype(PyObject* array) const {
+    return understood_ ? dtype_of(reinterpret_cast<const Fields*>(array)->descr->type_num) : CairnDType{};
+  }
+
   /// The array as a tensor; `strides` has room for its dims. False where it takes more than reading fields: other byte order,
   /// elements that are no numbers, strides that are not whole elements.
   bool read(PyObject* object, CairnTensor& tensor, int64_t* strides, int32_t most_dims, bool written = false) const {

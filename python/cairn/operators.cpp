@@ -76,7 +76,7 @@ class Tensors {
     if (numpy.is_array(value.ptr()) && count_ < kFew &&
         numpy.read(value.ptr(), tensor, strides_[count_].data(), kMostDims, written))
       return add(tensor);
-    if (!written && count_ < kFew && add_integers(value.ptr(), like)) return;
+    if (!written && count_ < kFew && (add_integers(value.ptr(), like) || add_number(value.ptr(), like))) return;
     if (nb::isinstance<TensorList>(value))
       return add({nb::cast<TensorList&>(value).get(), {1, 0}, 0, {CAIRN_LIST, 0, 1}, nullptr, nullptr, 0});
     if (written) return add_written(value, name);
@@ -100,6 +100,20 @@ class Tensors {
     if (std::strcmp(like, "int64") != 0 || !read_integers(object, std::span(room).subspan(1), count)) return false;
     room[0] = static_cast<int64_t>(count);
     add({&room[1], {1, 0}, 1, {CAIRN_INT, 64, 1}, room.data(), nullptr, 0});
+    return true;
+  }
+
+  /// A plain number, which lies in place of strides.
+  bool add_number(PyObject* object, const char* like) {
+    const bool single = std::strcmp(like, "float32") == 0;
+    if (!single && std::strcmp(like, "float64") != 0) return false;
+    if (!PyFloat_CheckExact(object) && !PyLong_CheckExact(object)) return false;
+    const double number = PyFloat_AsDouble(object);
+    if (number == -1 && PyErr_Occurred()) throw nb::python_error();
+    void* room = strides_[count_].data();
+    if (single) *static_cast<float*>(room) = static_cast<float>(number);
+    if (!single) *static_cast<double*>(room) = number;
+    add({room, {1, 0}, 0, {CAIRN_FLOAT, static_cast<uint8_t>(single ? 32 : 64), 1}, nullptr, nullptr, 0});
     return true;
   }
 
@@ -224,8 +238,76 @@ struct Function {
   std::vector<Input> inputs;
   std::vector<Keyword> attributes;
   PyObject* out = nullptr;
+  PyTypeObject* tensor = nullptr;  // a class whose objects hold arrays, in the attribute `array`
+  PyObject* array = nullptr;
+  PyObject* otherwise = nullptr;  // called instead where calls are recorded, where one fails
+  bool alike = false;             // and where inputs are no tensors of one floating type
   PyMethodDef method{};
 };
+
+/// What this thread hands calls of functions with tensors to, or null.
+thread_local PyObject* recorder = nullptr;
+
+/// Whether the inputs are tensors of one floating type, or after the first plain numbers.
+bool are_alike(const Function& function, PyObject* const* given, Py_ssize_t count) {
+  CairnDType first{};
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (i > 0 && (PyFloat_CheckExact(given[i]) || PyLong_CheckExact(given[i]))) continue;
+    if (!PyObject_TypeCheck(given[i], function.tensor)) return false;
+    nb::object array = nb::steal(PyObject_GetAttr(given[i], function.array));
+    if (!array.is_valid()) throw nb::python_error();
+    if (!Numpy::get().is_array(array.ptr())) return false;
+    const CairnDType dtype = Numpy::get().dtype(array.ptr());
+    if (i == 0) first = dtype;
+    if (dtype.code != CAIRN_FLOAT || dtype.bits != first.bits) return false;
+  }
+  return true;
+}
+
+/// What a call is given, with the arrays of tensors in their place.
+class Unwrapped {
+ public:
+  Unwrapped(const Function& function, PyObject* const* given, size_t count) : given_(given) {
+    if (!function.tensor) return;
+    if (count > kFew) more_.resize(count);
+    PyObject** values = count > kFew ? more_.data() : few_.data();
+    given_ = values;
+    for (; count_ < count; ++count_) {
+      PyObject* each = given[count_];
+      const bool is_tensor = PyObject_TypeCheck(each, function.tensor);
+      values[count_] = is_tensor ? PyObject_GetAttr(each, function.array) : Py_NewRef(each);
+      if (!values[count_]) release(), throw nb::python_error();
+    }
+  }
+  ~Unwrapped() { release(); }
+  Unwrapped(const Unwrapped&) = delete;
+  PyObject* const* data() const { return given_; }
+
+ private:
+  void release() {
+    for (size_t i = 0; i < count_; ++i) Py_DECREF(given_[i]);
+  }
+
+  PyObject* const* given_;
+  size_t count_ = 0;  // of references
+  std::array<PyObject*, kFew> few_;
+  std::vector<PyObject*> more_;
+};
+
+/// A tensor of the array.
+nb::object wrapped(const Function& function, nb::handle array) {
+  nb::object made = nb::steal(function.tensor->tp_alloc(function.tensor, 0));
+  if (!made.is_valid() || PyObject_SetAttr(made.ptr(), function.array, array.ptr()) != 0) throw nb::python_error();
+  return made;
+}
+
+nb::object wrapped_all(const Function& function, nb::object made) {
+  if (!function.tensor) return made;
+  if (!PyTuple_CheckExact(made.ptr())) return wrapped(function, made);
+  nb::list list;
+  for (nb::handle each : nb::borrow<nb::tuple>(made)) list.append(wrapped(function, each));
+  return nb::tuple(list);
+}
 
 /// One call: its tensors, the prepared operator, what comes out.
 class Call {
@@ -383,6 +465,8 @@ class Arguments {
     if (is_text(value)) return "str";
     for (PyObject* each : values_)
       if (each && Numpy::get().is_array(each)) {
+        const CairnDType dtype = Numpy::get().dtype(each);
+        if (dtype.code == CAIRN_FLOAT && dtype.bits >= 32) return dtype.bits == 32 ? "float32" : "float64";
         like_ = nb::cast<std::string>(nb::handle(each).attr("dtype").attr("name"));
         return like_.c_str();
       }
@@ -408,13 +492,19 @@ class Arguments {
 };
 
 PyObject* call_function(PyObject* self, PyObject* const* given, Py_ssize_t count, PyObject* names) {
+  const auto& function = *static_cast<const Function*>(PyCapsule_GetPointer(self, nullptr));
   try {
-    const auto& function = *static_cast<const Function*>(PyCapsule_GetPointer(self, nullptr));
+    if (function.otherwise && (recorder || (function.alike && !are_alike(function, given, count))))
+      return PyObject_Vectorcall(function.otherwise, given, count, names);
+    const Unwrapped values(function, given, count + (names ? PyTuple_GET_SIZE(names) : 0));
     Call call(function.op, function.name.c_str());
     Arguments arguments(function, call);
-    arguments.read(given, count, names);
-    return call.run(arguments.attributes.data(), arguments.attributes.size()).release().ptr();
+    arguments.read(values.data(), count, names);
+    nb::object made = call.run(arguments.attributes.data(), arguments.attributes.size());
+    return wrapped_all(function, std::move(made)).release().ptr();
   } catch (nb::python_error& error) {
+    if (function.otherwise && error.matches(error_type))
+      return PyObject_Vectorcall(function.otherwise, given, count, names);
     error.restore();
   } catch (const nb::builtin_exception& error) {
     PyErr_SetString(PyExc_TypeError, error.what());
@@ -433,10 +523,17 @@ const CairnOperator* find(const std::string& name) {
 PyObject* interned(const std::string& text) { return PyUnicode_InternFromString(text.c_str()); }
 
 /// A function of Python for the row, which lives as long as the process. inputs: (name, optional, variadic, integers);
-/// attributes: (name, kind).
+/// attributes: (name, kind). tensor: a class whose objects hold an array in their attribute `_array`; the function takes and makes such.
+/// otherwise: what is called instead where this thread has a recorder, to raise what a call fails with, and with `alike` for inputs
+/// that are not tensors of one floating type.
 nb::object make_function(const std::string& name, const std::string& python_name, const std::string& doc,
-                         const nb::list& inputs, const nb::list& attributes) {
+                         const nb::list& inputs, const nb::list& attributes, nb::handle tensor, nb::handle otherwise,
+                         bool alike) {
   auto* function = new Function;
+  if (!tensor.is_none()) function->tensor = reinterpret_cast<PyTypeObject*>(tensor.inc_ref().ptr());
+  if (!otherwise.is_none()) function->otherwise = otherwise.inc_ref().ptr();
+  function->alike = alike;
+  function->array = interned("_array");
   function->op = find(name);
   function->name = python_name;
   function->doc = doc;
@@ -489,12 +586,40 @@ std::string describe(const std::string& name, const nb::list& values, const nb::
 
 }  // namespace
 
+namespace {
+
+// Not nanobind's, which warns of what a process keeps to its end.
+PyMethodDef recorder_method = {"_recorder",
+                               [](PyObject*, PyObject*) { return Py_NewRef(recorder ? recorder : Py_None); }, METH_O,
+                               "What calls on tensors are handed to on this thread, or None."};
+PyMethodDef record_method = {"_record",
+                             [](PyObject*, PyObject* given) {
+                               PyObject *former = nullptr, *made = nullptr;
+                               if (!PyArg_ParseTuple(given, "OO", &former, &made))
+                                 return static_cast<PyObject*>(nullptr);
+                               former = recorder;
+                               recorder = made == Py_None ? nullptr : Py_NewRef(made);
+                               Py_XDECREF(former);
+                               return Py_NewRef(Py_None);
+                             },
+                             METH_VARARGS, "_record(self, recorder): sets it."};
+
+void add_function(nb::module_& module, PyMethodDef& method) {
+  module.attr(method.ml_name) = nb::steal(PyCFunction_NewEx(&method, nullptr, nullptr));
+}
+
+}  // namespace
+
 void add_operators(nb::module_& module) {
   nb::class_<TensorList>(module, "List", "A list of arrays, for operators that take or make one.")
       .def(nb::init<nb::iterable>())
       .def("__len__", &TensorList::size)
       .def("__getitem__", &TensorList::element);
-  module.def("_operator", &make_function);
+  module.def("_operator", &make_function, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+             nb::arg("tensor") = nb::none(), nb::arg("otherwise") = nb::none(), nb::arg("alike") = false);
+  module.def("_method", [](nb::handle function) { return nb::steal(PyInstanceMethod_New(function.ptr())); });
+  add_function(module, recorder_method);
+  add_function(module, record_method);
   module.def("_run_op", &run_op);
   module.def("_describe_op", &describe);
 }

@@ -52,14 +52,15 @@ def _documentation(name, row):
     return "\n".join(lines)
 
 
-def _function(name, row):
-    """The row as a function; `name` is the one that Python writes."""
+def _function(name, row, **tensors):
+    """The row as a function; `name` is the one that Python writes. tensors: how calls on objects that hold arrays are meant
+    (operators.cpp)."""
     inputs = [
         (each["name"], each["arity"] != "one", each["arity"] == "variadic", each["role"] in ("shape", "index"))
         for each in row["inputs"]
     ]
     attributes = [(each["name"], each["kind"]) for each in row["attributes"]]
-    return _cairn._operator(row["name"], name, _documentation(name, row), inputs, attributes)
+    return _cairn._operator(row["name"], name, _documentation(name, row), inputs, attributes, **tensors)
 
 
 class _Domain:

@@ -20,28 +20,28 @@ A recorder has
 
 import keyword
 import sys
-import threading
 import types
 
 import numpy
 
-from cairn import Error, ops
+from cairn import Error, _cairn, ops
 from cairn.ms import dtypes, modes, refusal
-from cairn.ms.tensor import Tensor, wrap_all
+from cairn.ms.tensor import Tensor
 
 
-class _Here(threading.local):
-    recorder = None
+class _Here:
+    recorder = property(_cairn._recorder, _cairn._record)  # each thread has its own
 
 
 here = _Here()
+rows = {}  # name of a function: its Row
 
 graph_entry = None  # set by cairn.ms.capture: graph_entry(function, arguments, keywords) runs a function captured
 
 
 def captures():
     """Whether a call of a Cell or of a gradient is to be captured as a whole."""
-    return modes.mode == modes.GRAPH and graph_entry is not None and here.recorder is None
+    return modes.mode == modes.GRAPH and here.recorder is None and graph_entry is not None
 
 
 def prepared(function):
@@ -51,13 +51,13 @@ def prepared(function):
 
 
 class Row:
-    """An operator: its name, the prepared function of cairn.ops, and what is known of its inputs and attributes."""
+    """An operator: its name, the prepared function of cairn.ops on tensors or arrays, and what is known of its inputs and attributes."""
 
     __slots__ = ("name", "run", "roles", "variadic", "dtypes", "results", "random")
 
     def __init__(self, python_name, described):
         self.name = described["name"]
-        self.run = getattr(ops, python_name)
+        self.run = ops._function(python_name, described, tensor=Tensor)
         self.roles = [each["role"] for each in described["inputs"]]
         self.variadic = bool(described["inputs"]) and described["inputs"][-1]["arity"] == "variadic"
         self.dtypes = [each["name"] for each in described["attributes"] if each["kind"] == "dtype"]
@@ -90,11 +90,12 @@ def elements(value):
     return value._array if isinstance(value, Tensor) else value
 
 
-def _function(row):
-    run = row.run
+def _recorded(row):
+    """The row's function, whoever the recorder is."""
+    run, variadic = row.run, row.variadic
 
     def function(*inputs, **attributes):
-        if row.variadic:
+        if variadic:
             inputs = row.spread(inputs)
         recorder = here.recorder
         for name in row.dtypes:
@@ -102,16 +103,23 @@ def _function(row):
                 known = _short if recorder is None else _types
                 attributes[name] = known.get(attributes[name], attributes[name])
         try:
-            if recorder is not None:
-                return recorder.call(row, inputs, attributes)
-            return wrap_all(run(*[each._array if isinstance(each, Tensor) else each for each in inputs], **attributes))
+            return run(*inputs, **attributes) if recorder is None else recorder.call(row, inputs, attributes)
         except Error as error:
             raise refusal.fault(error) from None
 
-    function.__name__ = function.__qualname__ = row.name
-    function.__doc__ = run.__doc__
-    function.row = row
     return function
+
+
+def method(name, otherwise):
+    """A method of Tensor: the operator where all operands are tensors of one floating type, or numbers, else what otherwise(*operands) does."""
+    described = ops._row(name)
+    return _cairn._method(ops._function(name, described, tensor=Tensor, otherwise=otherwise, alike=True))
+
+
+def row_of(name):
+    """The Row of an operator."""
+    getattr(sys.modules[__name__], name)
+    return rows[name]
 
 
 def assign(parameter, value):
@@ -138,7 +146,13 @@ class _Core(types.ModuleType):
         described = ops._row(known)
         if described is None:
             raise AttributeError(f"no operator is called {known}")
-        made = _function(Row(name, described))
+        row = rows[name] = Row(name, described)
+        made = _recorded(row)
+        if not row.variadic and not row.dtypes:  # calls that nobody records stay outside of Python
+            made = ops._function(name, described, tensor=Tensor, otherwise=made)
+        else:
+            made.__name__ = made.__qualname__ = name
+            made.__doc__ = row.run.__doc__
         setattr(self, name, made)
         return made
 

@@ -1,23 +1,15 @@
 """Operators and methods of Tensor, over the core. Methods that are functions of mindspore.ops take them from there."""
 
-import functools
 import math
 
 import numpy
 
-from cairn import Error
 from cairn.ms import core, dtypes, indexing, level, promote
 from cairn.ms.core import here
-from cairn.ms.refusal import fault
 from cairn.ms.tensor import Tensor, wrap
 
 _NUMBERS = (bool, int, float, complex, numpy.generic)
 _exact = {each.numpy for each in dtypes.types.values() if each.numpy}
-
-
-@functools.lru_cache(maxsize=4096)
-def _constant(number, dtype):
-    return numpy.array(number, dtype)
 
 
 def _operand(other):
@@ -35,8 +27,6 @@ def _refuse(symbol, x, other):
 
 def _binary(symbol, function, floats=False):
     """The operator and its reflected form. floats: integers are divided as float32."""
-    run = function.row.run
-
     def apply(x, y):
         x, y = promote.promote(x, y)
         if floats and _kind(x) in "biu":
@@ -49,18 +39,6 @@ def _binary(symbol, function, floats=False):
         return function(x, y)
 
     def forward(self, other):
-        if here.recorder is None:
-            a = self._array
-            if isinstance(other, Tensor):
-                b = other._array
-                if a is not None and b is not None and a.dtype == b.dtype and a.dtype.kind == "f":
-                    try:
-                        return wrap(run(a, b))
-                    except Error as error:
-                        raise fault(error) from None
-            elif type(other) is float or type(other) is int:
-                if a is not None and a.dtype.kind == "f":
-                    return wrap(run(a, _constant(other, a.dtype) if other else numpy.array(other, a.dtype)))
         other = _operand(other) if not isinstance(other, Tensor) else other
         return _refuse(symbol, self, other) if other is None else apply(self, other)
 
@@ -68,7 +46,7 @@ def _binary(symbol, function, floats=False):
         given = _operand(other)
         return _refuse(symbol, self, other) if given is None else apply(given, self)
 
-    return forward, reflected
+    return core.method(function.__name__, forward), reflected
 
 
 def _kind(x):
@@ -80,7 +58,7 @@ def _compare(function, otherwise=None):
         given = _operand(other)
         if given is None:
             if otherwise is None:
-                raise TypeError(f"'{function.row.name}' is not supported between a Tensor and {type(other).__name__}")
+                raise TypeError(f"'{function.__name__}' is not supported between a Tensor and {type(other).__name__}")
             return otherwise
         x, y = promote.promote(self, given)
         if _kind(x) == "b" and otherwise is None:

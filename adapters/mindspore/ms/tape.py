@@ -10,10 +10,11 @@ import numpy
 
 from cairn import _cairn
 from cairn.ms import core
-from cairn.ms.tensor import Tensor, wrap, wrap_all
+from cairn.ms.tensor import Tensor, wrap
 
 _MOST_KEPT = 512
 _MOST_BYTES = 4 << 30
+_identity, _stop = (core.row_of(name) for name in ("identity", "stop_gradient"))
 _compiled = collections.OrderedDict()  # (model, bytes that its values take), the one used last behind
 
 
@@ -91,10 +92,10 @@ class Tape:
         return mark
 
     def call(self, row, inputs, attributes):
-        arrays = [each._array if isinstance(each, Tensor) else each for each in inputs]
-        made = wrap_all(row.run(*arrays, **attributes))
+        made = row.run(*inputs, **attributes)
         results = made if type(made) is tuple else (made,)
         if not row.random and any(_is_float(each._array) for each in results):
+            arrays = (core.elements(each) for each in inputs)
             like = next((each.dtype for each in arrays if isinstance(each, numpy.ndarray)), numpy.dtype("float32"))
             values = [self._input(row.role(i), each, like) for i, each in enumerate(inputs) if each is not None]
             self._append(Record(row, values, dict(attributes), len(results)), results)
@@ -174,7 +175,7 @@ class Scope:
         value = self._tape.value(tensor)
         made = wrap(tensor._array)
         if self._tape.depth > 1:
-            self._tape._append(Record(core.identity.row, [value], {}, 1), (made,))
+            self._tape._append(Record(_identity, [value], {}, 1), (made,))
             value.used = True
             self._start += 1
         else:
@@ -215,7 +216,7 @@ def _path(records, wanted, results):
     active = set(wanted)
     forward = []
     for record in records:
-        if getattr(record, "row", None) is core.stop_gradient.row:
+        if getattr(record, "row", None) is _stop:
             continue
         if not active.isdisjoint(v for v in record.inputs if isinstance(v, Value)):
             forward.append(record)

@@ -118,7 +118,3 @@ def wrap(array):
     made = _new(Tensor)
     made._array = array
     return made
-
-
-def wrap_all(made):
-    return tuple(wrap(each) for each in made) if type(made) is tuple else wrap(made)

@@ -151,7 +151,7 @@ def _logical(row):
         x = self if promote.nptype(self).kind == "b" else core.not_equal(self, numpy.zeros((), promote.nptype(self)))
         return row(x, axes=_axes(self, axis), keep_dims=keep_dims)
 
-    reduce.__doc__ = f"Whether {row.row.name[7:]} of the elements along axes are true."
+    reduce.__doc__ = f"Whether {row.__name__[7:]} of the elements along axes are true."
     return reduce
 
 

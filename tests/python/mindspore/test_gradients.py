@@ -1,5 +1,7 @@
 """Gradients in eager mode: forms of GradOperation, higher orders, gradients of the script's own, hooks."""
 
+import threading
+
 import mindspore as ms
 import numpy as np
 import pytest
@@ -346,3 +348,27 @@ def test_vmap_maps_over_an_axis():
     np.testing.assert_allclose(columns(Tensor(a)).asnumpy(), a * 2)
     with pytest.raises(RuntimeError):
         ops.vmap(lambda x, y: x, in_axes=(None, None))(Tensor(a), Tensor(b))
+
+
+def test_another_thread_is_not_recorded():
+    x, seen = Tensor(f32(3)), []
+
+    def loss(x):
+        def other():
+            seen.append((core.here.recorder, x * 2 + 1.5))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return (x * x).sum()
+
+    assert np.array_equal(ops.grad(loss)(x).asnumpy(), 2 * x.asnumpy())
+    assert seen[0][0] is None and np.array_equal(seen[0][1].asnumpy(), x.asnumpy() * 2 + np.float32(1.5))
+
+
+def test_operators_with_numbers_too_large_for_the_tensor():
+    x = Tensor([1.0, -1.0])
+    assert (x * 10**39).asnumpy().tolist() == [np.inf, -np.inf]
+    assert (x + 1e300).asnumpy().tolist() == [np.inf, np.inf]
+    with pytest.raises(OverflowError):
+        x * 10**400

@@ -49,12 +49,14 @@ class Cell:
                 raise TypeError(
                     "The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray."
                 )
+        if core.here.recorder is not None:
+            return self.uncaptured(*args, **kwargs)
         if core.captures():
             if not self._names_checked:
                 self.check_names()
                 self.__dict__["_names_checked"] = True
             return core.graph_entry(self, args, kwargs)
-        return self.uncaptured(*args, **kwargs)
+        return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
 
     def uncaptured(self, *args, **kwargs):
         """The call as it is, eagerly or as part of what is being captured."""
@@ -158,10 +160,11 @@ class Cell:
 
     def __getattr__(self, name):
         own = self.__dict__
-        for kind in ("_params", "_cells"):
-            if name in own.get(kind, ()):
-                found = own[kind][name]
-                return self._cast(found) if kind == "_params" and own["_cast_to"] is not None else found
+        if name in own.get("_cells", ()):
+            return own["_cells"][name]
+        if name in own.get("_params", ()):
+            found = own["_params"][name]
+            return found if own["_cast_to"] is None else self._cast(found)
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
 
     def __setattr__(self, name, value):

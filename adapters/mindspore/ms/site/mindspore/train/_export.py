@@ -6,7 +6,6 @@ import tempfile
 import numpy as np
 from cairn import _cairn
 from cairn.ms import core, refuse
-from cairn.ms.tensor import wrap_all
 
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
@@ -35,7 +34,7 @@ class Recording:
         return name
 
     def call(self, row, inputs, attributes):
-        made = wrap_all(row.run(*[core.elements(each) for each in inputs], **attributes))
+        made = row.run(*inputs, **attributes)
         if row.random:
             refuse(f"export of a network that calls {row.name}", "a file has no random state", "net.set_train(False) before it")
         like = next((each.asnumpy().dtype for each in inputs if isinstance(each, Tensor)), np.dtype(np.float32))

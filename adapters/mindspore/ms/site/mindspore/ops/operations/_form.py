@@ -36,7 +36,7 @@ def tensor(x, name, kinds=None, argument="x"):
     """x, which must be a tensor of one of the kinds of numbers."""
     if not isinstance(x, Tensor):
         raise TypeError(f"For '{name}', the input '{argument}' must be a Tensor, but got {type(x).__name__}.")
-    if kinds is not None and nptype(x).kind not in KINDS[kinds]:
+    if kinds is not None and promotion.nptype(x).kind not in KINDS[kinds]:
         raise TypeError(f"For '{name}', the input '{argument}' must be a Tensor of {kinds}, but got {x.dtype}.")
     return x
 
