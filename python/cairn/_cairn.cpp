@@ -379,6 +379,7 @@ class Trainer {
 }  // namespace
 
 NB_MODULE(_cairn, module) {
+  Numpy::get(), memory();  // made here: a child of a fork would wait for ever for the thread that makes them
   module.attr("__version__") = cairn_version();
   error_type = PyErr_NewExceptionWithDoc("cairn.Error", "What went wrong: kind, where, report (a list of problems).",
                                          PyExc_RuntimeError, nullptr);

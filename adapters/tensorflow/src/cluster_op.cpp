@@ -22,6 +22,8 @@ namespace {
 
 namespace tf = tensorflow;
 
+const std::string kRandomStates = "cairn_random_states";  // made once: too long to be held without allocation
+
 /// Random states by source node. Those of a session's graph are the session's: another fetch set continues the same stream.
 /// Those of a function lie in the cluster, as TensorFlow's lie in the kernel: tf.random.set_seed makes new kernels, which begin
 /// anew.
@@ -356,13 +358,13 @@ class ClusterOp : public tf::AsyncOpKernel {
         states.reset(op_.own_states_.get());
       } else {
         tf::ResourceMgr* manager = context_->resource_manager();
-        static const std::string name = "cairn_random_states";  // made once: too long to be held without allocation
         RandomStates* found = nullptr;
         auto make = [](RandomStates** made) {
           *made = new RandomStates;
           return tf::OkStatus();
         };
-        TF_RETURN_IF_ERROR(manager->LookupOrCreate<RandomStates>(manager->default_container(), name, &found, make));
+        TF_RETURN_IF_ERROR(
+            manager->LookupOrCreate<RandomStates>(manager->default_container(), kRandomStates, &found, make));
         states.reset(found);
       }
       drawing = std::unique_lock(states->mutex());
