@@ -42,12 +42,12 @@ _HOMES = {
         "_compile_utils _constexpr_utils add_impl equal_impl getitem_impl ones_like_impl zeros_like_impl setitem_impl"),
     "mindspore.ops.function": (
         ("mindspore.ops",),
-        "clip_func debug_func grad image_func linalg_func parameter_func random_func sparse_func sparse_unary_func spectral_func vmap_func"),
+        "clip_func debug_func grad parameter_func sparse_func sparse_unary_func spectral_func vmap_func"),
     "mindspore.ops.function.grad": (("mindspore.ops",), "grad_func"),
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),
         "_cache_ops _csr_ops _embedding_cache_ops _inner_ops _map_tensor_ops _ms_kernel _opaque_predicate_registry _quant_ops _rl_inner_ops "
-        "_scalar_ops _sequence_ops _tensor_array _thor_ops comm_ops control_ops custom_ops debug_ops inner_ops linalg_ops rl_ops sparse_ops "
+        "_scalar_ops _sequence_ops _tensor_array _thor_ops comm_ops control_ops custom_ops debug_ops inner_ops rl_ops sparse_ops "
         "spectral_ops"),
     "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "metrics summary_pb2 train_thor"),
     "mindspore.train.callback": (

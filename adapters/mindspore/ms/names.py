@@ -9,6 +9,7 @@ from cairn.ms.refusal import Unsupported
 _PARTS = {
     "mindspore": ("train", "train.serialization", "train.model", "common.initializer", "communication", "amp",
                   "profiler", "common.api", "ops.composite"),
+    "mindspore.train": ("mindspore.nn.metrics",),
     "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "grad"),
     "mindspore.ops": ("operations", "functional", "function", "composite"),
 }  # fmt: skip
@@ -49,7 +50,7 @@ REFUSED.update((f"mindspore.dataset.{name}", ("callbacks of a pipeline are not s
 
 def parts(module):
     """The modules whose names are the module's as well."""
-    return _PARTS.get(module, ())
+    return [part if part.startswith("mindspore.") else f"{module}.{part}" for part in _PARTS.get(module, ())]
 
 
 def lazy(module):
@@ -62,7 +63,7 @@ def lazy(module):
         if modules.exists(f"{module}.{name}"):
             return importlib.import_module(f"{module}.{name}")
         for part in parts(module):
-            content = importlib.import_module(f"{module}.{part}").__dict__
+            content = importlib.import_module(part).__dict__
             if name in content.get("__all__", content) and name in content:
                 setattr(sys.modules[module], name, content[name])
                 return content[name]
@@ -111,7 +112,7 @@ def nearest(module, name):
 
     known = [each for each in dir(sys.modules[module]) if not each.startswith("_")]
     for part in parts(module):
-        loaded = sys.modules.get(f"{module}.{part}")
+        loaded = sys.modules.get(part)
         known += [each for each in dir(loaded) if not each.startswith("_")] if loaded else []
     found = difflib.get_close_matches(name, known, 1, 0.6)
     return f"{module}.{found[0]}" if found else None

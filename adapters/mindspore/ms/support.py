@@ -91,7 +91,7 @@ def _load_parts(package):
     """Has a package that loads names when they are used load all of them."""
     for part in names.parts(package.__name__):
         try:
-            loaded = importlib.import_module(f"{package.__name__}.{part}")
+            loaded = importlib.import_module(part)
         except ModuleNotFoundError:
             continue
         for name in getattr(loaded, "__all__", None) or ():

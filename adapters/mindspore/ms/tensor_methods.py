@@ -337,6 +337,22 @@ def from_numpy(array):
     return wrap(numpy.ascontiguousarray(array))
 
 
+def fill_diagonal(self, fill_value, wrap=False):
+    """With a value on the diagonal."""
+    from mindspore.ops import operations as P
+
+    return P.FillDiagonal(float(fill_value), wrap)(self)
+
+
+def _like(value):
+    def new(self, size, dtype=None):
+        wanted = promote.nptype(self) if dtype is None else dtypes.numpy_of(dtype)
+        return core.broadcast_to(numpy.asarray(value, wanted), list(size) if isinstance(size, (tuple, list)) else [size])
+
+    new.__doc__ = "A tensor of this element type."
+    return new
+
+
 def to_tensor(self, slice_index=None, shape=None, opt_shard_group=None):
     return self.init_data(slice_index, shape, opt_shard_group)
 
@@ -360,25 +376,38 @@ _OWN = {
     "permute": transpose, "repeat": repeat, "take": take, "choose": choose, "diagonal": diagonal, "trace": trace,
     "resize": resize, "select": select, "searchsorted": searchsorted, "fills": fill,
     "argmax_with_value": _with_value(core.arg_max, core.reduce_max),
-    "argmin_with_value": _with_value(core.arg_min, core.reduce_min),
+    "argmin_with_value": _with_value(core.arg_min, core.reduce_min), "bitwise_not": lambda self: ~self,
+    "fill_diagonal": fill_diagonal, "new_ones": _like(1), "new_zeros": _like(0), "nelement": lambda self: math.prod(self.shape),
+    "ndimension": lambda self: len(self.shape), "is_signed": lambda self: promote.nptype(self).kind in "if",
+    "view_as": lambda self, other: reshape(self, other.shape), "reshape_as": lambda self, other: reshape(self, other.shape),
+    "to": astype, "type": lambda self, dtype=None: str(self.dtype) if dtype is None else astype(self, dtype),
+    "numpy": lambda self: self.asnumpy(), "data": property(lambda self: self),
+    "mT": property(lambda self: swapaxes(self, -1, -2)), "short": lambda self: astype(self, "int16"), "double": lambda self: astype(self, "float64"),
+    "clone": lambda self: core.identity(self),
 }  # fmt: skip
 for _name, _method in _OWN.items():
     setattr(Tensor, _name, _method)
 
 # Methods that are functions of mindspore.ops with the tensor as first argument.
 FUNCTIONS = frozenset("""
-acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin approximate_equal argsort asin asinh atan atan2 atanh
-baddbmm bernoulli bincount bitwise_and bitwise_or bitwise_xor bmm ceil cholesky chunk cos cosh count_nonzero cross
-cummax cummin cumprod deg2rad det diag digamma div dot equal erf erfc erfinv exp expm1 flip fliplr flipud floor fmod
-gather gather_elements gather_nd ge ger greater greater_equal gt hardshrink heaviside hypot igamma igammac index_add
-index_fill index_select inv inverse invert isclose isfinite isinf isnan le lerp less less_equal lgamma log log10 log1p
-log2 logaddexp logical_and logical_not logical_or logical_xor logsumexp lt masked_fill masked_select matmul maximum
-median minimum mm moveaxis movedim multiply narrow ne neg negative nonzero norm not_equal outer pow rad2deg reciprocal
-remainder repeat_interleave reverse reverse_sequence roll round rsqrt scatter_add scatter_div scatter_max scatter_min
-scatter_mul scatter_sub sigmoid sign sin sinc sinh soft_shrink sort split sqrt square sub subtract svd tan tanh
-tensor_scatter_add tensor_scatter_div tensor_scatter_max tensor_scatter_min tensor_scatter_mul tensor_scatter_sub
-tensor_scatter_update tile top_k topk tril triu trunc unbind unique_with_pad unsorted_segment_max unsorted_segment_min
-unsorted_segment_prod unsorted_segment_sum where xdivy xlogy
+absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin aminmax angle approximate_equal arccos arccosh
+arcsin arcsinh arctan arctan2 arctanh argsort argwhere asin asinh atan atan2 atanh baddbmm bernoulli bincount bitwise_and
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor bmm ceil cholesky cholesky_inverse cholesky_solve chunk clamp
+col2im conj copysign cos cosh count_nonzero cov cross cummax cummin cumprod deg2rad det diag diff digamma div divide dot
+dsplit eigvals eq equal erf erfc erfinv exp expand expm1 flip fliplr flipud float_power floor floor_divide fmax fmin fmod
+fold frac gather gather_elements gather_nd gcd ge geqrf ger greater greater_equal gt hardshrink heaviside histc hsplit hypot
+igamma igammac imag index_add index_fill index_select inner inplace_update inv inverse invert is_complex is_floating_point
+isclose isfinite isinf isnan isneginf isposinf isreal lcm ldexp le lerp less less_equal lgamma log log10 log1p log2
+log_matrix_determinant logaddexp logaddexp2 logcumsumexp logdet logical_and logical_not logical_or logical_xor logit
+logsumexp lstsq lt lu_solve masked_fill masked_select matmul matrix_determinant matrix_power maximum median minimum mm
+moveaxis movedim msort mul multinomial multiply mvlgamma nan_to_num nansum narrow ne neg negative nextafter nonzero norm
+not_equal orgqr ormqr outer positive pow qr quantile rad2deg random_categorical real reciprocal remainder renorm
+repeat_interleave reverse reverse_sequence roll rot90 round rsqrt scatter scatter_add scatter_div scatter_max scatter_min
+scatter_mul scatter_sub sgn sigmoid sign signbit sin sinc sinh slogdet soft_shrink softmax sort split sqrt square sub
+subtract svd swapdims t tan tanh tensor_scatter_add tensor_scatter_div tensor_scatter_max tensor_scatter_min
+tensor_scatter_mul tensor_scatter_sub tensor_scatter_update tensor_split tile top_k topk tril triu true_divide trunc type_as
+unbind unfold unique unique_consecutive unique_with_pad unsorted_segment_max unsorted_segment_min unsorted_segment_prod
+unsorted_segment_sum vsplit where xdivy xlogy
 """.split())
 _ELSEWHERE = {"top_k": "topk"}
 

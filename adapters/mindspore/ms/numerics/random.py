@@ -71,3 +71,8 @@ def _wide(dtype):
 
 def _narrow(y, dtype):
     return cast(y, dtype)
+
+
+def generator():
+    """NumPy's generator, begun from the stream: of distributions that no row draws."""
+    return np.random.default_rng(integers((4,), np.int64(0), np.int64(2**31), np.int64).asnumpy())

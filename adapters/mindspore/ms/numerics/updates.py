@@ -187,3 +187,11 @@ def signed(p, m, g, lr, beta, alpha, decay, power):
     else:
         scale = core.add(agree, of(alpha, g))
     return core.sub(p, mul(core.mul(scale, g), of(lr, g))), m
+
+
+def adagrad_da(p, accum, squares, g, lr, l1, l2, step):
+    """Dual averaging: the parameter follows from all gradients so far."""
+    accum, squares = core.add(accum, g), core.add(squares, core.square(g))
+    shrunk = mul(core.sign(accum), core.relu(core.sub(core.abs(accum), mul(of(step, accum), of(l1, accum)))))
+    scale = core.add(mul(mul(of(step, p), of(lr, p)), of(l2, p)), core.sqrt(squares))
+    return core.neg(div(mul(shrunk, of(lr, p)), scale)), accum, squares

@@ -3,7 +3,7 @@
 from cairn.ms import modules
 
 from mindspore.common import dtype
-from mindspore.common.api import JitConfig, jit, jit_class, ms_class, ms_function
+from mindspore.common.api import JitConfig, jit, jit_class, ms_class, ms_function, mutable
 from mindspore.common.dtype import *  # noqa: F403
 from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.seed import get_seed, set_seed
@@ -11,6 +11,6 @@ from mindspore.common.tensor import Tensor
 
 __all__ = [
     "JitConfig", "Parameter", "ParameterTuple", "Tensor", "dtype", "get_seed", "jit", "jit_class", "ms_class",
-    "ms_function", "set_seed", *dtype.__all__,
+    "ms_function", "mutable", "set_seed", *dtype.__all__,
 ]  # fmt: skip
 modules.share(__name__)

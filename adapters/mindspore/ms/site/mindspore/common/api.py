@@ -3,6 +3,7 @@
 import functools
 
 from cairn.ms import core
+from cairn.ms.tensor import Tensor
 
 
 def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_config=None):
@@ -40,6 +41,17 @@ class JitConfig:
 
     def __init__(self, jit_level="O1", task_sink=True, **kwargs):
         self.jit_config_dict = {"jit_level": jit_level, "task_sink": str(int(task_sink)), **kwargs}
+
+
+def mutable(input_data, dynamic_len=False):
+    """The data as they are: values of arguments are never compiled in, except those that shapes depend on."""
+    if not isinstance(input_data, (Tensor, int, float, tuple, list, dict)) or isinstance(input_data, bool):
+        raise TypeError(f"For 'mutable', the 'input_data' should be one of (int, float, Tensor, tuple, list, dict), but got {input_data}.")
+    if not isinstance(dynamic_len, bool):
+        raise TypeError(f"For 'mutable', the second input should be bool, but got {dynamic_len}.")
+    if dynamic_len and not isinstance(input_data, (tuple, list)):
+        raise TypeError(f"For 'mutable', a dynamic length is for a tuple or list, but got {input_data}.")
+    return input_data
 
 
 class _Executor:

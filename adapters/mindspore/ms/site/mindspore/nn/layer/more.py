@@ -200,7 +200,28 @@ LBeta = _of_row(
 MatInverse = _of_row("MatInverse", core.matrix_inverse, "Inverse of square matrices.")
 MatDet = _of_row("MatDet", core.determinant, "Determinant of square matrices.")
 
+
+class _Unpool(Cell):
+    """Elements of a pool back at their places, zeros elsewhere."""
+
+    function = None
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+
+    def construct(self, x, indices, output_size=None):
+        if not isinstance(output_size, (tuple, type(None))):
+            raise TypeError(f"For '{type(self).__name__}', the 'output_size' must be a tuple, but got {type(output_size).__name__}.")
+        return getattr(F, self.function)(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
+    type(f"MaxUnpool{n}d", (_Unpool,), {"function": f"max_unpool{n}d", "__module__": __name__, "__doc__": _Unpool.__doc__}) for n in (1, 2, 3)
+)
+
 __all__ = [
+    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
     "ZeroPad2d", *(f"{kind}Pad{n}d" for kind in ("Constant", "Reflection", "Replication") for n in (1, 2, 3)), "ChannelShuffle", "PixelShuffle",
     "PixelUnshuffle", "Unflatten", "Softmax2d", "Threshold", "RReLU", "LRN", "MaxPool3d", "AvgPool3d", "Upsample", "LGamma", "DiGamma", "IGamma",
     "LBeta", "MatInverse", "MatDet",

@@ -453,9 +453,9 @@ class _OfFunction(LossBase):
         self.settings = given
 
     def construct(self, *inputs):
-        from mindspore.ops.function import more_func
+        from mindspore.ops import functional
 
-        return getattr(more_func, self.function)(*inputs, **self.settings, reduction=self.reduction)
+        return getattr(functional, self.function)(*inputs, **self.settings, reduction=self.reduction)
 
 
 class TripletMarginLoss(_OfFunction):
@@ -482,7 +482,34 @@ class GaussianNLLLoss(_OfFunction):
     function, defaults = "gaussian_nll_loss", {"full": False, "eps": 1e-6}
 
 
+class MultilabelMarginLoss(_OfFunction):
+    """Hinge loss of several labels, which stand before the first -1."""
+
+    function = "multilabel_margin_loss"
+
+
+class PoissonNLLLoss(_OfFunction):
+    """Of Poisson's distributions of that rate, or of its logarithm."""
+
+    function, defaults = "poisson_nll_loss", {"log_input": True, "full": False, "eps": 1e-8}
+
+
+class TripletMarginWithDistanceLoss(LossBase):
+    """Hinge loss of distances by a function: (anchor, positive, negative)."""
+
+    def __init__(self, distance_function=None, swap=False, margin=1.0, reduction="mean"):
+        super().__init__(reduction)
+        self.distance, self.swap, self.margin = distance_function, Validator.check_bool(swap, "swap", "TripletMarginWithDistanceLoss"), margin
+
+    def construct(self, x, positive, negative):
+        apart = self.distance or (lambda a, b: reductions.norm(core.sub(a, b), len(a.shape) - 1))
+        far = apart(x, negative)
+        far = core.minimum(far, apart(positive, negative)) if self.swap else far
+        return losses.reduced(core.relu(core.add(core.sub(apart(x, positive), far), basic.number(self.margin, x))), self.reduction)
+
+
 __all__ = [
+    "MultilabelMarginLoss", "PoissonNLLLoss", "TripletMarginWithDistanceLoss",
     "LossBase", "_Loss", "L1Loss", "MSELoss", "RMSELoss", "MAELoss", "SmoothL1Loss", "HuberLoss", "SoftMarginLoss", "SoftmaxCrossEntropyWithLogits",
     "SoftmaxCrossEntropyExpand", "BCELoss", "BCEWithLogitsLoss", "NLLLoss", "CrossEntropyLoss", "KLDivLoss", "CosineEmbeddingLoss",
     "MarginRankingLoss", "HingeEmbeddingLoss", "DiceLoss", "MultiClassDiceLoss", "FocalLoss", "SampledSoftmaxLoss", "TripletMarginLoss", "MultiMarginLoss", "MultiLabelSoftMarginLoss", "GaussianNLLLoss", "CTCLoss",

@@ -5,12 +5,12 @@ from cairn.ms import modules
 from mindspore.ops.composite.clip import clip_by_global_norm, clip_by_value
 from mindspore.ops.composite.gradients import GradOperation
 from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_flags
-from mindspore.ops.composite.transforms import grad, jvp, value_and_grad, vjp, vmap
+from mindspore.ops.composite.transforms import derivative, grad, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
 
 core = add_flags
 
 __all__ = [
     "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_value", "core",
-    "grad", "jvp", "value_and_grad", "vjp", "vmap",
+    "derivative", "grad", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 modules.share(__name__)

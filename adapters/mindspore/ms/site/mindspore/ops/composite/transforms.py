@@ -1,14 +1,15 @@
 """grad, value_and_grad, vjp, jvp and vmap of functions and Cells."""
 
 import functools
+import math
 
+import numpy
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core, gradient
+from cairn.ms import core, gradient, promote
 
-
-__all__ = ["grad", "jvp", "value_and_grad", "vjp", "vmap"]
+__all__ = ["derivative", "grad", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
 
 
 class Transform:
@@ -159,8 +160,6 @@ def _jvp(fn, arguments, directions, has_aux):
 
 
 def _zero(tensor):
-    from cairn.ms import promote
-
     return promote.cast(Tensor(0.0), promote.nptype(tensor))
 
 
@@ -210,3 +209,72 @@ def vmap(fn, in_axes=0, out_axes=0):
         return _stacked([core.prepared(fn)(*_rows(arguments, axes, i)) for i in range(sizes.pop())], out_axes)
 
     return Transform(fn, body)
+
+
+def jacrev(fn, grad_position=0, has_aux=False):
+    """A function that returns the derivatives of each element of fn's result: shape of the result, then of the input."""
+    positions, many = _positions(grad_position, "jacrev")
+
+    def body(*arguments):
+        aux = []
+
+        def outputs(*given):
+            made = core.prepared(fn)(*given)
+            aux[:] = made[1:] if has_aux else ()
+            return made[0] if has_aux else made
+
+        value = outputs(*arguments)
+        more = tuple(aux)
+        results = value if isinstance(value, (tuple, list)) else (value,)
+        made = []
+        for place, result in enumerate(results):
+            rows = [_row(outputs, arguments, positions, results, place, i) for i in range(math.prod(result.shape))]
+            columns = [
+                core.reshape(core.concat(*[core.reshape(each, [1, *each.shape]) for each in column], axis=0),
+                             [*result.shape, *column[0].shape])
+                for column in zip(*rows)
+            ]  # fmt: skip
+            made.append(tuple(columns) if many else columns[0])
+        made = tuple(made) if isinstance(value, (tuple, list)) else made[0]
+        return (made, more[0] if len(more) == 1 else more) if has_aux else made
+
+    return Transform(fn, body)
+
+
+def _row(outputs, arguments, positions, results, place, index):
+    """Gradients of one element of one of the results."""
+    seeds = []
+    for i, result in enumerate(results):
+        seed = numpy.zeros(math.prod(result.shape), promote.nptype(result))
+        if i == place:
+            seed[index] = 1
+        seeds.append(Tensor(seed.reshape(result.shape)))
+    _, made, _ = gradient.differentiate(outputs, arguments, None, positions, (), tuple(seeds))
+    return made
+
+
+jacfwd = jacrev  # the same numbers, from the other end
+
+
+def linearize(fn, inputs):
+    """(results of fn, function of a direction that gives their change)."""
+    arguments = _inputs(inputs)
+    return fn(*arguments), lambda *directions: jvp(fn, arguments, _inputs(directions[0] if len(directions) == 1 else directions))[1]
+
+
+def derivative(fn, primals, order):
+    """(results of fn, their derivative of that order along ones)."""
+    if isinstance(order, bool) or not isinstance(order, int):
+        raise TypeError(f"For 'derivative', the type of 'order' must be int, but got {type(order).__name__}.")
+    if order < 1:
+        raise ValueError(f"For 'derivative', 'order' must be at least 1, but got {order}.")
+    given = _inputs(primals)
+    ones = tuple(core.identity(numpy.ones(each.shape, promote.nptype(each))) for each in given)
+
+    def along(function):
+        return lambda *arguments: jvp(function, arguments, ones)[1]
+
+    function = fn
+    for _ in range(order):
+        function = along(function)
+    return fn(*given), function(*given)

@@ -4,12 +4,22 @@ from cairn.ms import modules
 
 import types
 
-from mindspore.ops.function import array_func, math_func, more_func, nn_func, other_func
+from mindspore.ops.function import (
+    array_func,
+    image_func,
+    linalg_func,
+    math_func,
+    more_func,
+    nn_func,
+    other_func,
+    random_func,
+    search_func,
+)
 
 _HIDDEN = {"Tensor", "pair", "tensor", "static", "same_type", "sizes"}
 _found = {
     name: value
-    for module in (more_func, array_func, math_func, nn_func, other_func)
+    for module in (linalg_func, random_func, image_func, search_func, more_func, array_func, math_func, nn_func, other_func)
     for name, value in vars(module).items()
     if not name.startswith("_") and name not in _HIDDEN and not isinstance(value, types.ModuleType)
 }

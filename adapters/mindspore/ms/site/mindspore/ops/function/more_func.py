@@ -6,7 +6,7 @@ import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import basic, images, losses, norms
 from mindspore.ops import operations as P
-from mindspore.ops.operations import more_ops
+from mindspore.ops.operations import more_ops, searching_ops
 
 
 def _of_numpy(name):
@@ -122,6 +122,25 @@ def multilabel_soft_margin_loss(x, target, weight=None, reduction="mean"):
     terms = losses.sigmoid_cross_entropy(x, target)
     terms = terms if weight is None else core.mul(terms, weight)
     return losses.reduced(core.reduce_mean(terms, axes=[len(x.shape) - 1], keep_dims=False), reduction)
+
+
+def multilabel_margin_loss(input, target, reduction="mean"):
+    """Hinge loss of several labels, which stand before the first -1."""
+    return losses.reduced(searching_ops.multilabel_margin(input, target)[0], reduction)
+
+
+def poisson_nll_loss(x, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
+    """Of Poisson's distributions of that rate, or of its logarithm."""
+    if log_input:
+        terms = core.sub(core.exp(x), core.mul(target, x))
+    else:
+        terms = core.sub(x, core.mul(target, core.log(core.add(x, basic.number(eps, x)))))
+    if full:
+        one = basic.number(1, target)
+        safe = core.maximum(target, one)
+        more = core.add(core.sub(core.mul(safe, core.log(safe)), safe), core.mul(basic.number(0.5, safe), core.log(core.mul(basic.number(2 * np.pi, safe), safe))))
+        terms = core.add(terms, core.select(core.greater(target, one), more, basic.number(0, more)))
+    return losses.reduced(terms, reduction)
 
 
 def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):

@@ -70,6 +70,8 @@ def primitive(name, compute, doc, prepare=None, **attributes):
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         for key, value in bound.arguments.items():
+            if isinstance(attributes[key], bool) and not isinstance(value, bool):
+                raise TypeError(f"For '{name}', the type of '{key}' must be bool, but got {type(value).__name__}.")
             self.add_prim_attr(key, value)
         if prepare is not None:
             prepare(self)
@@ -97,6 +99,16 @@ def binary(name, function, kinds="number", doc=""):
         return function(x, y)
 
     return primitive(name, compute, doc or f"{name} of two tensors, element by element.")
+
+
+def host(name, function, doc="", prepare=None, **attributes):
+    """A primitive without a gradient that `function(self, *arrays)` computes in NumPy, where no row has its rule."""
+
+    def compute(self, *inputs):
+        made = function(self, *(each.asnumpy() if isinstance(each, Tensor) else each for each in inputs))
+        return tuple(map(Tensor, made)) if isinstance(made, tuple) else Tensor(made)
+
+    return primitive(name, compute, doc, prepare, **attributes)
 
 
 def static(value, name, argument):

@@ -157,6 +157,13 @@ def _tile(self, x, multiples):
     return core.tile(x, basic.ints(multiples))
 
 
+def _check_shape(shape, name):
+    if not isinstance(shape, tuple):
+        raise TypeError(f"For '{name}', the type of 'shape' must be tuple, but got {type(shape).__name__}.")
+    for each in shape:
+        Validator.check_is_int(each, "shape", name)
+
+
 def _broadcast_to(self, x):
     shape = list(self.shape)
     have = (None,) * (len(shape) - len(x.shape)) + tuple(x.shape)
@@ -165,7 +172,9 @@ def _broadcast_to(self, x):
 
 
 Tile = primitive("Tile", _tile, "x repeated along each axis.")
-BroadcastTo = primitive("BroadcastTo", _broadcast_to, "x repeated to a shape; -1 keeps a size.", shape=REQUIRED)
+BroadcastTo = primitive(
+    "BroadcastTo", _broadcast_to, "x repeated to a shape; -1 keeps a size.", lambda self: _check_shape(self.shape, "BroadcastTo"), shape=REQUIRED
+)  # fmt: skip
 
 
 def _gather(self, x, indices, axis):

@@ -256,7 +256,9 @@ def _sum_of(name):
         for each in tensors[1:]:
             if tuple(tensor(each, name).shape) != tuple(out.shape):
                 raise ValueError(f"For '{name}', all shapes must be equal, but got {out.shape} and {each.shape}.")
-            out = core.add(*pair(out, each, name))
+            if basic.nptype(each) != basic.nptype(out):
+                raise TypeError(f"For '{name}', all dtypes must be equal, but got {out.dtype} and {each.dtype}.")
+            out = core.add(out, each)
         return out
 
     return primitive(name, compute, "Sum of a tuple of tensors.")

@@ -10,10 +10,6 @@ from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, binary, parameter, primitive, same_type, static, tensor, unary
 
 Fmax, Fmin = binary("Fmax", core.maximum), binary("Fmin", core.minimum)
-Angle = unary(
-    "Angle", lambda x: core.select(core.less(x, basic.number(0, x)), basic.number(math.pi, x), basic.number(0, x))
-)
-Conj, Real = unary("Conj", core.identity, "number"), unary("Real", core.identity, "number")
 
 
 def gcd(x, y):
@@ -354,7 +350,16 @@ def _sparse_adam(self, slots, others, gradient):
     return updates.adam(*slots, gradient, lr, beta1, beta2, epsilon, power1, power2, self.use_nesterov)
 
 
-FusedSparseLazyAdam = _sparse("FusedSparseLazyAdam", 3, _sparse_adam, use_locking=False, use_nesterov=False)
+FusedSparseAdam = FusedSparseLazyAdam = _sparse("FusedSparseLazyAdam", 3, _sparse_adam, use_locking=False, use_nesterov=False)
+
+SparseApplyFtrlV2 = _sparse(
+    "SparseApplyFtrlV2", 3,
+    lambda self, s, o, g: updates.ftrl(*s, core.add(g, updates.mul(s[0], 2 * self.l2_shrinkage)), self.lr, self.l1, self.l2, self.lr_power),
+    lr=REQUIRED, l1=REQUIRED, l2=REQUIRED, l2_shrinkage=REQUIRED, lr_power=REQUIRED, **_LOCK,
+)  # fmt: skip
+SparseApplyAdadelta = _sparse(
+    "SparseApplyAdadelta", 3, lambda self, s, o, g: updates.ada_delta(*s, g, *o, self.epsilon), epsilon=REQUIRED, **_LOCK
+)
 
 
 def _keras_momentum(self, p, v, lr, gradient, rate):

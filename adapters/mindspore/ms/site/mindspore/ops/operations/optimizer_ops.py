@@ -156,3 +156,22 @@ LARSUpdate = primitive(
     "LARSUpdate", lambda self, p, g, p2, g2, decay, lr: updates.lars(p, g, decay, lr, self.epsilon, self.hyperpara, self.use_clip, (p2, g2)),
     "Gradient scaled by the ratio of norms; takes the sums of squares too.", epsilon=1e-5, hyperpara=0.001, use_clip=False,
 )  # fmt: skip
+
+
+def _amsgrad(self, slots, others):
+    power1, power2, *rest, gradient = others
+    lr = rest[0]
+    beta1, beta2, epsilon = rest[1:] or (self.beta1, self.beta2, self.epsilon)
+    return updates.adam(*slots[:3], gradient, lr, beta1, beta2, epsilon, power1, power2, largest=slots[3])
+
+
+ApplyAdamWithAmsgrad = _update(
+    "ApplyAdamWithAmsgrad", 4, _amsgrad, "Adam with the largest second moment.", beta1=0.9, beta2=0.999, epsilon=1e-8, use_locking=False
+)
+ApplyAdagradDA = _update(
+    "ApplyAdagradDA",
+    3,
+    lambda self, s, o: updates.adagrad_da(*s, updates.same(o[0], s[0]), *o[1:]),
+    "Dual averaging.",
+    **LOCK,
+)

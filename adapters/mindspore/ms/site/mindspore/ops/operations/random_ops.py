@@ -5,6 +5,7 @@ from cairn.ms import core
 from cairn.ms.numerics import basic, random
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
+from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, primitive, static, tensor
 
 
@@ -136,7 +137,7 @@ Bernoulli = primitive(
 )
 
 
-def _candidates(name, probability, draw):
+def _candidates(name, probability, draw, **defaults):
     """Classes drawn for sampled losses: (sampled, expected count of the true ones, of the sampled ones)."""
 
     def compute(self, true_classes):
@@ -151,11 +152,7 @@ def _candidates(name, probability, draw):
         name,
         compute,
         "Sampled classes and expected counts.",
-        num_true=REQUIRED,
-        num_sampled=REQUIRED,
-        unique=REQUIRED,
-        range_max=REQUIRED,
-        seed=0,
+        **{"num_true": REQUIRED, "num_sampled": REQUIRED, "unique": REQUIRED, "range_max": REQUIRED, "seed": 0, **defaults},
     )
 
 
@@ -168,3 +165,102 @@ def _distinct_uniform(self):
 UniformCandidateSampler = _candidates(
     "UniformCandidateSampler", lambda self, c: basic.like(c, 1.0 / self.range_max), _distinct_uniform
 )
+
+
+# Distributions that NumPy draws
+
+
+def _drawn(name, draw, checks=(), doc="", **attributes):
+    """draw(generator, shape, *parameters), parameters of `checks` above 0; of a shape that the parameters broadcast with."""
+
+    def compute(self, shape, *parameters):
+        values = [np.asarray(each.asnumpy() if isinstance(each, Tensor) else each, np.float64) for each in parameters]
+        for place in checks:
+            if (values[place] <= 0).any():
+                raise ValueError(f"For '{name}', the parameters of the distribution must be above 0.")
+        full = np.broadcast_shapes(_shape(shape, name), *(each.shape for each in values))
+        return Tensor(draw(random.generator(), full, *values).astype(basic.as_np(getattr(self, "dtype", None) or getattr(self, "of"))))
+
+    return primitive(name, compute, doc, None, **attributes)
+
+
+_SEEDS = {"seed": 0, "seed2": 0}
+Gamma = _drawn("Gamma", lambda g, shape, alpha, beta: g.gamma(alpha, 1 / beta, shape), (0, 1), "Gamma numbers.", **_SEEDS)
+Poisson = _drawn("Poisson", lambda g, shape, mean: g.poisson(mean, shape), (0,), "Poisson's numbers.", **_SEEDS)
+Gamma.of, Poisson.of = np.float32, np.int32
+
+
+def _per_parameter(name, draw, **attributes):
+    """Numbers of `shape` for each parameter, whose dims come last."""
+
+    def compute(self, shape, parameter):
+        values = parameter.asnumpy()
+        if (values < 0).any():
+            raise ValueError(f"For '{name}', the parameters must not be negative.")
+        full = (*np.atleast_1d(static(shape, name, "shape")), *values.shape)
+        dtype = getattr(self, "dtype", None)
+        return Tensor(draw(random.generator(), values, full).astype(basic.as_np(dtype) if dtype is not None else values.dtype))
+
+    return primitive(name, compute, "Random numbers for each parameter.", **attributes)
+
+
+RandomGamma = _per_parameter("RandomGamma", lambda g, alpha, shape: g.gamma(alpha, 1.0, shape), seed=0, seed2=0)
+RandomPoisson = _per_parameter("RandomPoisson", lambda g, rate, shape: g.poisson(rate, shape), seed=0, seed2=0, dtype=mstype.int64)
+
+
+def _log_normal(self, x):
+    made = random.generator().lognormal(self.mean, self.std, tensor(x, "LogNormalReverse", "float").shape)
+    return Tensor(made.astype(basic.nptype(x)))
+
+
+LogNormalReverse = primitive("LogNormalReverse", _log_normal, "Log-normal numbers of x's shape.", mean=1.0, std=2.0)
+
+
+def _with_replacement(self, x, seed=0, offset=0):
+    x = x.asnumpy()
+    rows = np.atleast_2d(x)
+    if (rows < 0).any() or (rows.sum(-1) <= 0).any():
+        raise RuntimeError("For 'MultinomialWithReplacement', the weights must not be negative and not all be 0.")
+    g = random.generator()
+    drawn = np.stack([g.choice(rows.shape[1], self.numsamples, p=row / row.sum()) for row in rows.astype(np.float64)]).astype(np.int64)
+    return Tensor(drawn if x.ndim > 1 else drawn[0])
+
+
+MultinomialWithReplacement = primitive(
+    "MultinomialWithReplacement", _with_replacement, "Classes drawn by their weights.", numsamples=REQUIRED, replacement=False
+)
+NonDeterministicInts = primitive(
+    "NonDeterministicInts",
+    lambda self, shape: Tensor(random.generator().integers(-(2**31), 2**31, _shape(shape, "NonDeterministicInts")).astype(basic.as_np(self.dtype))),
+    "Whole numbers.", dtype=mstype.int64,
+)  # fmt: skip
+
+
+def _truncated(self, shape, mean, deviation, least, most):
+    mean, deviation, least, most = (float(each.asnumpy().reshape(-1)[0]) for each in (mean, deviation, least, most))
+    shape, g = tuple(static(shape, "ParameterizedTruncatedNormal", "shape")), random.generator()
+    made = np.full(shape, np.inf)
+    while True:
+        out = (made < least) | (made > most)
+        if not out.any():
+            return Tensor(made.astype(np.float32))
+        made[out] = g.normal(mean, deviation, int(out.sum()))
+
+
+ParameterizedTruncatedNormal = primitive("ParameterizedTruncatedNormal", _truncated, "Normal numbers within bounds.", seed=0, seed2=0)
+
+
+def _log_uniform(self):
+    drawn = random.generator()
+    made = set() if self.unique else []
+    while len(made) < self.num_sampled:
+        each = int(np.exp(drawn.random() * np.log(self.range_max + 1))) - 1
+        made.add(each) if self.unique else made.append(each)
+    return Tensor(np.array(list(made), np.int64))
+
+
+LogUniformCandidateSampler = _candidates(
+    "LogUniformCandidateSampler",
+    lambda self, c: core.div(core.log(core.div(core.add(c, np.float32(2)), core.add(c, np.float32(1)))), np.float32(np.log(self.range_max + 1))),
+    _log_uniform, num_true=1, num_sampled=5, unique=True, range_max=5,
+)  # fmt: skip
