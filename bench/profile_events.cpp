@@ -9,8 +9,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "frontends/crc32c.h"
 #include "profile/export.h"
+#include "support/crc32c.h"
 
 using namespace cairn;
 namespace fs = std::filesystem;

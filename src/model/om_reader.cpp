@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "frontends/crc32c.h"
 #include "ir/text.h"
 #include "model/om_file.h"
 #include "model/om_layout.h"
+#include "support/crc32c.h"
 #include "support/files.h"
 #include "support/sha256.h"
 

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "frontends/crc32c.h"
 #include "observe/describe.h"
+#include "support/crc32c.h"
 #include "support/executor.h"
 
 namespace cairn::observe {

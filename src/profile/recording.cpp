@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "frontends/crc32c.h"
+#include "support/crc32c.h"
 #include "support/files.h"
 
 namespace cairn::profile {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "frontends/crc32c.h"
 #include "frontends/onnx/external_data.h"
 #include "frontends/onnx/model.h"
 #include "frontends/tensorflow/freeze.h"
@@ -15,6 +14,7 @@
 #include "frontends/tensorflow/text_schema.h"
 #include "frontends/text_proto.h"
 #include "models.h"
+#include "support/crc32c.h"
 
 namespace cairn {
 namespace {

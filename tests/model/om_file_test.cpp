@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "frontends/crc32c.h"
 #include "ir/text.h"
 #include "model/foreign_om.h"
 #include "model/om_layout.h"
 #include "reseal.h"
+#include "support/crc32c.h"
 #include "support/files.h"
 
 namespace cairn {

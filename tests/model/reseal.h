@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include "frontends/crc32c.h"
 #include "model/om_layout.h"
+#include "support/crc32c.h"
 
 namespace cairn {
 

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "frontends/crc32c.h"
 #include "profile/export.h"
 #include "reseal.h"
+#include "support/crc32c.h"
 #include "support/error.h"
 #include "support/files.h"
 

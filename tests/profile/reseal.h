@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include "frontends/crc32c.h"
 #include "observe/event_file.h"
+#include "support/crc32c.h"
 
 namespace cairn::profile {
 

@@ -2,7 +2,7 @@
 
 #include <snappy.h>
 
-#include "frontends/crc32c.h"
+#include "support/crc32c.h"
 
 namespace cairn::tensorflow {
 namespace {

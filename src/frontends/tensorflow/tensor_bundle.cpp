@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "frontends/crc32c.h"
 #include "frontends/tensorflow/fields.h"
 #include "frontends/tensorflow/table.h"
+#include "support/crc32c.h"
 
 namespace cairn::tensorflow {
 namespace {

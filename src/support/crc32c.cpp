@@ -1,4 +1,4 @@
-#include "frontends/crc32c.h"
+#include "support/crc32c.h"
 
 #include <array>
 #include <cstring>
