@@ -1,0 +1,443 @@
+// Python's view of the data library: pipelines, their iterators, transforms, and writers of files of rows.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "data/images/images.h"
+#include "data/mindrecord.h"
+#include "data/source.h"
+#include "data/tfrecord.h"
+#include "data/transforms.h"
+#include "data_arrays.h"
+
+using namespace cairn::data;
+using namespace cairn_python;
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A callable that may be let go of in any thread.
+class Callback {
+ public:
+  explicit Callback(nb::object function)
+      : function_(new nb::object(std::move(function)), [](nb::object* held) {
+          if (!Py_IsInitialized()) return;
+          nb::gil_scoped_acquire lock;
+          delete held;
+        }) {}
+  /// With the lock.
+  template <class... Args>
+  nb::object operator()(Args&&... args) const {
+    return (*function_)(std::forward<Args>(args)...);
+  }
+
+ private:
+  std::shared_ptr<nb::object> function_;
+};
+
+/// A shared node as Python holds it: nanobind knows no const.
+struct Pipeline {
+  NodePtr node;
+};
+struct SamplerHandle {
+  std::shared_ptr<Sampler> sampler;
+};
+struct Transform {
+  FunctionPtr function;
+};
+
+Pipeline made(NodePtr node) { return {std::move(node)}; }
+
+template <class F>
+auto unlocked(F&& call) {
+  nb::gil_scoped_release release;
+  return call();
+}
+
+HostMap map_callback(nb::object function) {
+  return [call = Callback(std::move(function))](Row columns, int64_t epoch, int64_t row) {
+    nb::gil_scoped_acquire lock;
+    return row_of(call(tuple_of(std::move(columns)), epoch, row));
+  };
+}
+
+HostPredicate predicate_callback(nb::object function) {
+  return [call = Callback(std::move(function))](Row columns, int64_t epoch, int64_t row) {
+    nb::gil_scoped_acquire lock;
+    return nb::cast<bool>(call(tuple_of(std::move(columns)), epoch, row));
+  };
+}
+
+std::function<HostGather(int64_t)> gather_callback(nb::object open) {
+  return [call = Callback(std::move(open))](int64_t epoch) -> HostGather {
+    nb::gil_scoped_acquire lock;
+    return [take = Callback(call(epoch))](std::optional<Row> row) {
+      nb::gil_scoped_acquire lock;
+      std::vector<Row> rows;
+      for (nb::handle each : take(row ? nb::object(tuple_of(std::move(*row))) : nb::none()))
+        rows.push_back(row_of(each));
+      return rows;
+    };
+  };
+}
+
+std::function<HostRows(int64_t)> rows_callback(nb::object open) {
+  return [call = Callback(std::move(open))](int64_t epoch) -> HostRows {
+    nb::gil_scoped_acquire lock;
+    return [next = Callback(call(epoch))]() -> std::optional<Row> {
+      nb::gil_scoped_acquire lock;
+      nb::object row = next();
+      return row.is_none() ? std::nullopt : std::optional(row_of(row));
+    };
+  };
+}
+
+/// Raises what a signal's handler raises.
+void poll_signals() {
+  nb::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+class Rows {
+ public:
+  Rows(const Pipeline& pipeline, uint64_t seed, int workers, int ahead, int64_t memory, int64_t epoch, int64_t row)
+      : iterator_(std::make_unique<Iterator>(pipeline.node, Settings{seed, workers, ahead, memory, poll_signals}, epoch,
+                                             row)) {}
+  ~Rows() {
+    nb::gil_scoped_release release;
+    iterator_.reset();
+  }
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+
+  nb::object next() {
+    Dropped::get().release();
+    std::optional<Row> row = unlocked([this] { return iterator_->next(); });
+    return row ? nb::object(tuple_of(std::move(*row))) : nb::none();
+  }
+  void stop() {
+    unlocked([this] { iterator_->stop(); });
+    Dropped::get().release();
+  }
+  nb::tuple position() const {
+    const Position at = iterator_->position();
+    return nb::make_tuple(at.seed, at.epoch, at.row);
+  }
+  nb::dict report() const {
+    nb::dict told;
+    const Run* run = iterator_->run();
+    if (!run) return told;
+    nb::list operations;
+    for (const Run::Told& each : run->operations()) {
+      nb::dict row;
+      row["operation"] = each.operation;
+      row["where"] = each.where;
+      row["rows"] = each.rows;
+      row["busy_s"] = each.busy_s;
+      operations.append(row);
+    }
+    told["operations"] = operations;
+    told["waited_s"] = run->waited_s;
+    told["queue"] = run->taken ? static_cast<double>(run->queued) / static_cast<double>(run->taken) : 0.0;
+    told["bytes"] = run->held;
+    told["most_bytes"] = run->most_held;
+    return told;
+  }
+
+ private:
+  std::unique_ptr<Iterator> iterator_;
+};
+
+nb::tuple applied(const Transform& transform, nb::handle columns, uint64_t seed) {
+  Row row = row_of(columns);
+  unlocked([&] {
+    Random random{seed};
+    transform.function->apply(row, random);
+  });
+  return tuple_of(std::move(row));
+}
+
+Kind kind_named(const std::string& name) { return kind_of(name); }
+
+std::vector<Fill> fills_of(nb::handle list) {
+  std::vector<Fill> fills;
+  for (nb::handle each : list) {
+    Fill fill;
+    fill.column = nb::cast<std::string>(nb::object(each[0]));
+    fill.any_shape = nb::object(each[1]).is_none();
+    if (!fill.any_shape) fill.shape = nb::cast<Shape>(nb::object(each[1]));
+    nb::object value = each[2];
+    if (nb::isinstance<nb::str>(value))
+      fill.text = nb::cast<std::string>(value);
+    else if (nb::isinstance<nb::bytes>(value))
+      fill.text = nb::borrow<nb::bytes>(value).c_str();
+    else
+      fill.value = nb::cast<double>(value);
+    fills.push_back(std::move(fill));
+  }
+  return fills;
+}
+
+std::shared_ptr<const Source> source_of(const Pipeline& pipeline) {
+  auto source = std::dynamic_pointer_cast<const Source>(pipeline.node);
+  if (!source) throw nb::type_error("no source");
+  return source;
+}
+
+MindSchema mind_schema(nb::handle columns) {
+  MindSchema schema;
+  for (nb::handle each : columns) {
+    MindColumn column{nb::cast<std::string>(nb::object(each[0])), nb::cast<std::string>(nb::object(each[1])),
+                      std::nullopt};
+    if (!nb::object(each[2]).is_none()) column.shape = nb::cast<Shape>(nb::object(each[2]));
+    schema.push_back(std::move(column));
+  }
+  return schema;
+}
+
+nb::list schema_list(const MindSchema& schema) {
+  nb::list columns;
+  for (const MindColumn& column : schema)
+    columns.append(nb::make_tuple(column.name, column.type, column.shape ? nb::cast(*column.shape) : nb::none()));
+  return columns;
+}
+
+void add_operations(nb::module_& module) {
+  module.def("map", [](const Pipeline& child, const std::vector<Transform*>& functions, Names inputs, Names outputs,
+                       Names order, std::string where) {
+    std::vector<FunctionPtr> all;
+    for (const Transform* each : functions) all.push_back(each->function);
+    return made(map(child.node, std::move(all), {inputs, outputs, order}, std::move(where)));
+  });
+  module.def("host_map", [](const Pipeline& child, nb::object function, Names inputs, Names outputs, Names order,
+                            std::string name, std::string where) {
+    return made(host_map(child.node, map_callback(std::move(function)), {inputs, outputs, order}, std::move(name),
+                         std::move(where)));
+  });
+  module.def("host_filter", [](const Pipeline& child, nb::object predicate, Names inputs, std::string where) {
+    return made(host_filter(child.node, predicate_callback(std::move(predicate)), inputs, std::move(where)));
+  });
+  module.def("host_gather", [](const Pipeline& child, nb::object open, Names columns, std::string name,
+                               std::string where) {
+    return made(host_gather(child.node, gather_callback(std::move(open)), columns, std::move(name), std::move(where)));
+  });
+  module.def("batch", [](const Pipeline& child, int64_t size, bool drop, nb::list fills, std::string where) {
+    return made(batch(child.node, size, drop, fills_of(fills), std::move(where)));
+  });
+  module.def(
+      "bucket_batch",
+      [](const Pipeline& child, Names columns, std::vector<int64_t> boundaries, std::vector<int64_t> sizes,
+         nb::object length, nb::list fills, bool drop, std::string where) {
+        Buckets buckets{std::move(columns), std::move(boundaries), std::move(sizes), nullptr, {}, drop};
+        if (!length.is_none())
+          buckets.length = [call = Callback(length)](const Row& row) {
+            nb::gil_scoped_acquire lock;
+            return nb::cast<int64_t>(call(tuple_of(row)));
+          };
+        for (nb::handle each : fills) buckets.fills.push_back(fills_of(each));
+        return made(bucket_batch(child.node, std::move(buckets), std::move(where)));
+      },
+      nb::arg("child"), nb::arg("columns"), nb::arg("boundaries"), nb::arg("sizes"), nb::arg("length").none(),
+      nb::arg("fills"), nb::arg("drop"), nb::arg("where"));
+  module.def("shuffle", [](const Pipeline& child, int64_t buffer, bool once, std::string where) {
+    return made(shuffle(child.node, buffer, once, std::move(where)));
+  });
+  module.def("repeat", [](const Pipeline& child, std::optional<int64_t> count, std::string where) {
+    return made(repeat(child.node, count.value_or(kEndless), std::move(where)));
+  });
+  module.def("take", [](const Pipeline& child, int64_t count, std::string where) {
+    return made(take(child.node, count, where));
+  });
+  module.def("skip", [](const Pipeline& child, int64_t count, std::string where) {
+    return made(skip(child.node, count, where));
+  });
+  auto nodes = [](const std::vector<Pipeline*>& children) {
+    std::vector<NodePtr> all;
+    for (const Pipeline* each : children) all.push_back(each->node);
+    return all;
+  };
+  module.def("zip", [=](const std::vector<Pipeline*>& all, std::string where) { return made(zip(nodes(all), where)); });
+  module.def("concat",
+             [=](const std::vector<Pipeline*>& all, std::string where) { return made(concat(nodes(all), where)); });
+  module.def("rename", [](const Pipeline& child, Names from, Names to, std::string where) {
+    return made(rename(child.node, from, to, where));
+  });
+  module.def("project", [](const Pipeline& child, Names columns, std::string where) {
+    return made(project(child.node, columns, where));
+  });
+}
+
+void add_sources(nb::module_& module) {
+  module.def("slices", [](nb::list arrays, Names columns, const SamplerHandle& sampler, std::string where) {
+    return made(slices(row_of(arrays), columns, sampler.sampler, where));
+  });
+  module.def("generator", [](nb::object open, Names columns, std::string where) {
+    return made(host_rows(rows_callback(std::move(open)), columns, where));
+  });
+  module.def("numbered",
+             [](int64_t count, nb::object read, Names columns, const SamplerHandle& sampler, std::string where) {
+               auto rows = [call = Callback(std::move(read))](int64_t index) {
+                 nb::gil_scoped_acquire lock;
+                 return row_of(call(index));
+               };
+               return made(host_numbered(count, std::move(rows), columns, sampler.sampler, where));
+             });
+  module.def("padded",
+             [](const Pipeline& source, nb::list row, int64_t count, const SamplerHandle& sampler, std::string where) {
+               return made(padded(source_of(source), row_of(row), count, sampler.sampler, where));
+             });
+  module.def("mnist", [](std::vector<std::pair<std::string, std::string>> files, const SamplerHandle& sampler,
+                         std::string where) { return made(mnist(files, sampler.sampler, where)); });
+  module.def("cifar", [](Names files, int labels, Names columns, const SamplerHandle& sampler, std::string where) {
+    return made(cifar(files, labels, columns, sampler.sampler, where));
+  });
+  module.def("image_files",
+             [](std::vector<std::pair<std::string, int32_t>> files, bool decode, const SamplerHandle& sampler,
+                std::string where) { return made(image_files(std::move(files), decode, sampler.sampler, where)); });
+  module.def("text_files", [](Names files, const SamplerHandle& sampler, std::string where) {
+    return made(text_files(files, sampler.sampler, where));
+  });
+  module.def("csv_files", [](Names files, std::string delimiter, std::vector<std::vector<std::string>> columns,
+                             bool header, const SamplerHandle& sampler, std::string where) {
+    std::vector<CsvColumn> told;
+    for (const auto& each : columns) told.push_back({each.at(0), kind_of(each.at(1)), each.at(2)});
+    return made(csv_files(files, delimiter.at(0), std::move(told), header, sampler.sampler, where));
+  });
+  module.def("csv_header",
+             [](const std::string& file, const std::string& delimiter) { return csv_header(file, delimiter.at(0)); });
+  module.def("tfrecord", [](Names files, nb::list features, const SamplerHandle& sampler, std::string where) {
+    std::vector<Feature> told;
+    for (nb::handle each : features) {
+      Feature feature{nb::cast<std::string>(nb::object(each[0])), std::nullopt, std::nullopt};
+      if (!nb::object(each[1]).is_none()) feature.kind = kind_of(nb::cast<std::string>(nb::object(each[1])));
+      if (!nb::object(each[2]).is_none()) feature.shape = nb::cast<Shape>(nb::object(each[2]));
+      told.push_back(std::move(feature));
+    }
+    return made(unlocked([&] { return tfrecord(files, std::move(told), sampler.sampler, where); }));
+  });
+  module.def("mindrecord", [](Names files, Names columns, const SamplerHandle& sampler, std::string where) {
+    return made(unlocked([&] { return mindrecord(files, columns, sampler.sampler, where); }));
+  });
+  module.def("mindrecord_shards", &mindrecord_shards);
+  module.def("mindrecord_schema", [](const std::string& path) { return schema_list(mindrecord_schema(path)); });
+  module.def("check_schema", [](nb::list columns) { check_schema(mind_schema(columns)); });
+}
+
+void add_samplers(nb::module_& module) {
+  nb::class_<SamplerHandle>(module, "Sampler").def("add_child", [](SamplerHandle& sampler, const SamplerHandle& child) {
+    sampler.sampler->child = child.sampler;
+  });
+  module.def("sequential_sampler",
+             [](int64_t start, int64_t most) { return SamplerHandle{sequential_sampler(start, most)}; });
+  module.def("random_sampler",
+             [](bool replacement, int64_t most) { return SamplerHandle{random_sampler(replacement, most)}; });
+  module.def("distributed_sampler", [](int64_t shards, int64_t shard, bool shuffle, int64_t offset, int64_t most) {
+    return SamplerHandle{distributed_sampler(shards, shard, shuffle, offset, most)};
+  });
+  module.def("class_sampler", [](int64_t each, bool shuffle, std::string column, int64_t most) {
+    return SamplerHandle{class_sampler(each, shuffle, column, most)};
+  });
+  module.def("subset_sampler", [](std::vector<int64_t> rows, bool shuffle, int64_t most) {
+    return SamplerHandle{subset_sampler(std::move(rows), shuffle, most)};
+  });
+  module.def("weighted_sampler", [](std::vector<double> weights, bool replacement, int64_t most) {
+    return SamplerHandle{weighted_sampler(std::move(weights), replacement, most)};
+  });
+  module.def("host_sampler", [](nb::object order, int64_t most) {
+    auto rows = [call = Callback(std::move(order))](int64_t count, int64_t epoch) {
+      nb::gil_scoped_acquire lock;
+      return nb::cast<std::vector<int64_t>>(call(count, epoch));
+    };
+    return SamplerHandle{host_sampler(rows, most)};
+  });
+}
+
+void add_writers(nb::module_& module) {
+  nb::class_<MindWriter>(module, "MindWriter")
+      .def("__init__",
+           [](MindWriter* at, Names files, nb::list schema, Names index, int64_t header_size, int64_t page_size) {
+             new (at) MindWriter(std::move(files), mind_schema(schema), std::move(index), header_size, page_size);
+           })
+      .def("write",
+           [](MindWriter& writer, nb::handle row) {
+             const Row values = row_of(row);
+             unlocked([&] { writer.write(values); });
+           })
+      .def("commit", [](MindWriter& writer) { unlocked([&] { writer.commit(); }); });
+  module.def("schema_of", [](Names columns, nb::handle row) { return schema_list(schema_of(columns, row_of(row))); });
+  nb::class_<TfrecordWriter>(module, "TfrecordWriter")
+      .def(nb::init<const std::string&>())
+      .def("write", [](TfrecordWriter& writer, Names columns, nb::handle row) { writer.write(columns, row_of(row)); })
+      .def("commit", [](TfrecordWriter& writer) { unlocked([&] { writer.commit(); }); });
+}
+
+}  // namespace
+
+NB_MODULE(_data, module) {
+  nb::set_leak_warnings(false);  // iterators of a script's globals live until the process ends
+  static PyObject* error_type = nb::object(nb::module_::import_("cairn._cairn").attr("Error")).release().ptr();
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const cairn::Error& error) {
+      constexpr const char* kKinds[] = {"invalid_argument", "invalid_model", "unsupported", "not_found", "io",
+                                        "out_of_memory",    "cancelled"};
+      nb::object made = nb::borrow(error_type)(nb::str(error.what()));
+      nb::setattr(made, "kind", nb::str(kKinds[static_cast<size_t>(error.kind())]));
+      nb::setattr(made, "where", nb::str(error.where().c_str()));
+      nb::setattr(made, "report", nb::none());
+      PyErr_SetObject(error_type, made.ptr());
+    }
+  });
+  nb::class_<Pipeline>(module, "Pipeline")
+      .def_prop_ro("columns", [](const Pipeline& pipeline) { return pipeline.node->columns; })
+      .def_prop_ro("operation", [](const Pipeline& pipeline) { return pipeline.node->operation; })
+      .def("size",
+           [](const Pipeline& pipeline) -> nb::object {  // none: only a pass tells, -1: endless
+             const std::optional<int64_t> size = pipeline.node->size();
+             return size ? nb::cast(*size == kEndless ? -1 : *size) : nb::none();
+           })
+      .def("count", [](const Pipeline& pipeline) { return source_of(pipeline)->count(); })
+      .def("read", [](const Pipeline& pipeline, int64_t row) {
+        auto source = source_of(pipeline);
+        if (row < 0 || row >= source->count()) throw nb::index_error("no such row");
+        struct Here : Work {  // for the place in errors
+          Here(const Source& source, int64_t row) : source(source), row(row) {}
+          Row make(Run&) const override { return source.read(row); }
+          std::string origin() const override { return source.origin(row); }
+          const Source& source;
+          int64_t row;
+        };
+        return tuple_of(source->guarded(Here(*source, row), [&] { return source->read(row); }));
+      });
+  nb::class_<Transform>(module, "Transform")
+      .def("__init__",
+           [](Transform* at, const std::string& name, std::map<std::string, std::vector<double>> numbers,
+              nb::dict arrays) {
+             Options options{std::move(numbers), {}};
+             for (auto [key, value] : arrays) options.arrays[nb::cast<std::string>(key)] = array_of(value);
+             new (at) Transform{transform(name, options)};
+           })
+      .def("apply", applied);
+  module.def("transform_names", &transform_names);
+  module.def("kind", [](const std::string& name) { return static_cast<int>(kind_named(name)); });
+  module.def("encode_png", [](nb::handle image) {
+    const std::string file = encode_png(array_of(image));
+    return nb::bytes(file.data(), file.size());
+  });
+  nb::class_<Rows>(module, "Rows")
+      .def(nb::init<const Pipeline&, uint64_t, int, int, int64_t, int64_t, int64_t>())
+      .def("next", &Rows::next)
+      .def("stop", &Rows::stop)
+      .def("position", &Rows::position)
+      .def("report", &Rows::report);
+  add_samplers(module);
+  add_sources(module);
+  add_operations(module);
+  add_writers(module);
+}

@@ -1,0 +1,174 @@
+"""Sources of rows. All take shuffle, sampler (cairn.data.samplers), shards=(number, which) and count, rows at most."""
+
+import glob
+import os
+import pickle
+
+import numpy as np
+
+from cairn import _data
+from cairn.data.nodes import Dataset, names_of, script_line
+from cairn.data.samplers import chosen
+
+_IMAGES = (".jpg", ".jpeg", ".bmp", ".png")
+
+
+def _files(paths):
+    paths = [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    return [each for path in paths for each in (sorted(glob.glob(path)) if glob.has_magic(path) else [path])]
+
+
+def slices(columns, shuffle=False, sampler=None, shards=None, count=None):
+    """Row i is element i of each array of {name: array}. The arrays are not copied."""
+    return Dataset(_data.slices(list(columns.values()), list(columns), chosen(shuffle, sampler, shards, count), script_line()))
+
+
+def generator(source, columns, shuffle=False, sampler=None, shards=None, count=None):
+    """Rows of a function that returns an iterator, or of an object with __getitem__ and __len__; called in the caller's thread."""
+    names, where = names_of(columns), script_line()
+
+    def values(row):
+        row = row if isinstance(row, (tuple, list)) else (row,)
+        if len(row) != len(names):
+            raise ValueError(f"a row has {len(row)} values, expected {len(names)} for {names}")
+        return row
+
+    if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+        return Dataset(_data.numbered(len(source), lambda row: values(source[row]), names, chosen(shuffle, sampler, shards, count), where))
+    if shuffle or sampler or shards:
+        raise ValueError("rows that come one after the other cannot be chosen; Dataset.shuffle() mixes them")
+
+    def opened(_epoch):
+        rows = iter(source() if callable(source) else source)
+        return lambda: next((values(row) for row in rows), None)
+
+    made = Dataset(_data.generator(opened, names, where))
+    return made.take(count) if count else made
+
+
+def idx_files(folder, usage=None):
+    """Pairs of MNIST's files in a folder: usage is train, test or None for all."""
+    parts = {"train": ["train"], "test": ["t10k"], None: ["train", "t10k"]}[usage]
+    pairs = []
+    for part in parts:
+        pair = [next((name + end for name in (f"{part}-{kind}-idx{rank}-ubyte", f"{part}-{kind}.idx{rank}-ubyte") for end in ("", ".gz")
+                      if os.path.isfile(os.path.join(folder, name + end))), None) for kind, rank in (("images", 3), ("labels", 1))]  # fmt: skip
+        if all(pair):
+            pairs.append(tuple(os.path.join(folder, each) for each in pair))
+    if not pairs:
+        raise FileNotFoundError(f"{folder} holds no {' or '.join(parts)}-images-idx3-ubyte with its labels")
+    return pairs
+
+
+def mnist(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
+    """MNIST and its like: image u8 [28, 28, 1], label u32."""
+    return Dataset(_data.mnist(idx_files(os.fspath(folder), usage), chosen(shuffle, sampler, shards, count), script_line()))
+
+
+class _Arrays(pickle.Unpickler):
+    """Reads the published pickles, which hold lists and NumPy arrays, and refuses anything else."""
+
+    def find_class(self, module, name):
+        numpy = module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar")
+        if numpy or (module, name) == ("_codecs", "encode"):
+            return super().find_class(module, name)
+        raise RuntimeError(f"the file asks for {module}.{name}, which no CIFAR file holds")
+
+
+def cifar(folder, parts, inner, labels, keys, sampler):
+    """CIFAR of either layout: binary files, or pickles, in the folder or one of `inner` below it."""
+    names = ["image", *(key.decode() for key in labels)] if labels else ["image", "label"]
+    for place in (folder, *(os.path.join(folder, each) for each in inner)):
+        for ending in (".bin", ""):
+            files = [path for path in (os.path.join(place, part + ending) for part in parts) if os.path.isfile(path)]
+            if files and ending:
+                return _data.cifar(files, len(names) - 1, names, sampler, script_line())
+            if files:
+                return _pickled(files, keys, names, sampler)
+    held = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
+    raise RuntimeError(f"Invalid data, neither {parts[0]}.bin nor {parts[0]} in {folder} or {', '.join(inner)} below it; it holds: {held}")
+
+
+def _pickled(files, keys, names, sampler):
+    columns = [[] for _ in names]
+    for path in files:
+        with open(path, "rb") as file:
+            held = _Arrays(file, encoding="bytes").load()
+        flat = np.asarray(held[b"data"], np.uint8).reshape(-1, 3, 32, 32)
+        columns[0].append(flat.transpose(0, 2, 3, 1))
+        for column, key in zip(columns[1:], keys):
+            column.append(np.asarray(held[key], np.uint32))
+    return _data.slices([np.ascontiguousarray(np.concatenate(each)) for each in columns], names, sampler, script_line())
+
+
+CIFAR10 = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
+CIFAR100 = {"train": ["train"], "test": ["test"]}
+
+
+def _parts(table, usage):
+    return [part for each in ([usage] if usage else table) for part in table[each]]
+
+
+def cifar10(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
+    """CIFAR-10: image u8 [32, 32, 3], label u32; the binary and the pickled layout."""
+    inner = ("cifar-10-batches-bin", "cifar-10-batches-py")
+    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, (), (b"labels",), chosen(shuffle, sampler, shards, count)))
+
+
+def cifar100(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
+    """CIFAR-100: image u8 [32, 32, 3], coarse_label and fine_label u32."""
+    keys = (b"coarse_labels", b"fine_labels")
+    return Dataset(cifar(os.fspath(folder), _parts(CIFAR100, usage), ("cifar-100-binary", "cifar-100-python"),
+                         (b"coarse_label", b"fine_label"), keys, chosen(shuffle, sampler, shards, count)))  # fmt: skip
+
+
+def folder_classes(folder):
+    """{class: label} of the folders in a folder."""
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    return {name: label for label, name in enumerate(names)}
+
+
+def folder_files(folder, classes, extensions=_IMAGES):
+    """[(path, label)] of the images in the folders of `classes`."""
+    return [(os.path.join(folder, name, file), label) for name, label in sorted(classes.items())
+            if os.path.isdir(os.path.join(folder, name))
+            for file in sorted(os.listdir(os.path.join(folder, name))) if file.lower().endswith(tuple(extensions))]  # fmt: skip
+
+
+def image_folder(folder, decode=False, classes=None, shuffle=False, sampler=None, shards=None, count=None):
+    """A folder for each class: image as the bytes of the file, or u8 HWC with decode; label i32."""
+    folder = os.fspath(folder)
+    files = folder_files(folder, classes or folder_classes(folder))
+    if not files:
+        raise FileNotFoundError(f"no images in the folders of {folder}; an image lies in <folder>/<class>/<image>.jpg")
+    return Dataset(_data.image_files(files, decode, chosen(shuffle, sampler, shards, count), script_line()))
+
+
+def text_files(paths, shuffle=False, sampler=None, shards=None, count=None):
+    """The lines of text files that are not empty: text."""
+    return Dataset(_data.text_files(_files(paths), chosen(shuffle, sampler, shards, count), script_line()))
+
+
+def csv(paths, delimiter=",", defaults=None, columns=None, shuffle=False, sampler=None, shards=None, count=None):
+    """Rows of CSV files. columns: their names, else the first line's. defaults: for empty cells, one for each column, whose types
+    (int, float, str) are the columns'; without them all are texts."""
+    files = _files(paths)
+    names = list(columns) if columns else _data.csv_header(files[0], delimiter)
+    if defaults and len(defaults) != len(names):
+        raise ValueError(f"{len(defaults)} defaults for {len(names)} columns")
+    kinds = [{int: "int32", float: "float32"}.get(type(each), "str") for each in defaults or [""] * len(names)]
+    told = [[name, kind, str(otherwise)] for name, kind, otherwise in zip(names, kinds, defaults or [""] * len(names))]
+    return Dataset(_data.csv_files(files, delimiter, told, not columns, chosen(shuffle, sampler, shards, count), script_line()))
+
+
+def tfrecord(paths, features=None, shuffle=False, sampler=None, shards=None, count=None):
+    """tf.train.Example from TFRecord files, plain, gzip or zlib. features: {name: (type, shape)}, either may be None; without
+    them all of the first example's, by name. A feature of bytes told as uint8 is an array of its bytes."""
+    told = [(name, kind and np.dtype(kind).name, shape) for name, (kind, shape) in (features or {}).items()]
+    return Dataset(_data.tfrecord(_files(paths), told, chosen(shuffle, sampler, shards, count), script_line()))
+
+
+def mindrecord(paths, columns=None, shuffle=False, sampler=None, shards=None, count=None):
+    """MindRecord files. One path stands for all files that its header names, a list for itself."""
+    files = _data.mindrecord_shards(os.fspath(paths)) if isinstance(paths, (str, os.PathLike)) else _files(paths)
+    return Dataset(_data.mindrecord(files, names_of(columns), chosen(shuffle, sampler, shards, count), script_line()))

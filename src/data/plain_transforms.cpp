@@ -1,0 +1,88 @@
+// Transforms of arrays of any meaning.
+#include <algorithm>
+
+#include "data/transforms.h"
+
+namespace cairn::data {
+
+namespace {
+
+Apply type_cast(const Options& options) {
+  const auto kind = static_cast<Kind>(static_cast<int>(options.one("kind")));
+  return each_column([kind](const Array& value, Random&) { return cast(value, kind); });
+}
+
+/// Rows of one 1 among 0, of the type of the labels; smoothed: f32.
+Apply one_hot(const Options& options) {
+  const auto classes = static_cast<int64_t>(options.one("classes"));
+  const double smoothing = options.one("smoothing_rate", 0);
+  return each_column([=](const Array& labels, Random&) {
+    Shape shape = labels.shape;
+    if (shape == Shape{1}) shape.clear();
+    shape.push_back(classes);
+    const Array numbers = cast(labels, Kind::i64);
+    Array made = Array::make(Kind::f64, shape);
+    std::fill_n(made.write<double>(), made.count(), smoothing / static_cast<double>(std::max<int64_t>(classes - 1, 1)));
+    for (int64_t i = 0; i < numbers.count(); ++i) {
+      const int64_t label = numbers.as<int64_t>()[i];
+      if (label < 0 || label >= classes)
+        fail(ErrorKind::invalid_argument, "", "the label {} is not in the range [0, {})", label, classes);
+      made.write<double>()[i * classes + label] = 1 - smoothing;
+    }
+    return cast(made, smoothing > 0 ? Kind::f32 : labels.type.kind);
+  });
+}
+
+Apply pad_end(const Options& options) {
+  Fill fill{"value", {}, false, options.one("value", 0), ""};
+  for (double size : options.all("shape")) fill.shape.push_back(static_cast<int64_t>(size));
+  return each_column([fill](const Array& value, Random&) {
+    std::vector<Array> values{value};
+    fill_up(values, fill);
+    return values[0];
+  });
+}
+
+Apply concatenate(const Options& options) {
+  return each_column([options](const Array& value, Random&) {
+    std::vector<Array> parts;
+    if (options.has("prepend")) parts.push_back(options.arrays.at("prepend"));
+    parts.push_back(value);
+    if (options.has("append")) parts.push_back(options.arrays.at("append"));
+    int64_t rows = 0;
+    for (Array& part : parts) {
+      if (part.shape.empty()) part.shape = {1};
+      if (part.shape.size() != 1 || part.type.is_text())
+        fail(ErrorKind::unsupported, "", "expects numbers of one dimension");
+      part = cast(part, value.type.kind);
+      rows += part.shape[0];
+    }
+    Array made = Array::make(value.type, {rows});
+    std::byte* to = made.bytes();
+    for (const Array& part : parts) {
+      std::memcpy(to, part.data, part.size());
+      to += part.size();
+    }
+    return made;
+  });
+}
+
+Apply duplicate(const Options&) {
+  return [](Row& columns, Random&) {
+    if (columns.size() != 1) fail(ErrorKind::invalid_argument, "", "expects one column, but got {}", columns.size());
+    columns.push_back(columns[0]);
+    columns[0].own = columns[1].own = false;
+  };
+}
+
+constexpr TransformRow kPlainTransforms[] = {{"type_cast", type_cast},
+                                             {"one_hot", one_hot},
+                                             {"pad_end", pad_end},
+                                             {"concatenate", concatenate},
+                                             {"duplicate", duplicate}};
+
+}  // namespace
+
+std::span<const TransformRow> plain_transforms() { return kPlainTransforms; }
+
+}  // namespace cairn::data
