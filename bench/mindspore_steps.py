@@ -74,7 +74,7 @@ def mindspore_step(name, mode):
         import numpy
 
         order = numpy.arange(count * batch) % len(few[1])
-        data = ds.NumpySlicesDataset([each[order] for each in few], ["x", "y"], shuffle=False).batch(batch)
+        data = ds.NumpySlicesDataset(tuple(each[order] for each in few), ["x", "y"], shuffle=False).batch(batch)
         last = Last()
         start = time.perf_counter()
         model.train(1, data, callbacks=[last], dataset_sink_mode=ours and mode == "sink")

@@ -1,6 +1,7 @@
 """Model: training in feed and sink mode, evaluation, prediction, loss scales, levels of precision, resuming, and what it refuses."""
 
 import os
+import threading
 
 import mindspore
 import mindspore.dataset as ds
@@ -298,3 +299,46 @@ def test_the_profiler_records_a_run(tmp_path):
     model(Net()).train(1, rows(), dataset_sink_mode=False)
     profiler.analyse()
     assert os.path.isdir(profiler.folder) and os.path.exists(tmp_path / "profiler" / "profiler_info.json")
+
+
+class Source:
+    """Rows of which it says in which thread each was made; one of a later pass may fail."""
+
+    def __init__(self, bad=None):
+        self.bad, self.made, self.passes = bad, [], 0
+
+    def __iter__(self):
+        self.passes += 1
+        for index in range(12):
+            if index == self.bad and self.passes > 1:
+                raise ValueError("row 7 is bad")
+            self.made.append(threading.current_thread().name)
+            yield np.full(6, index, np.float32), np.int32(index % 3)
+
+
+def sunk(source, **more):
+    data = ds.GeneratorDataset(source, ["x", "label"], shuffle=False).batch(4)
+    model(Net()).train(2, data, **more)
+
+
+def test_sink_mode_makes_rows_in_a_thread_that_ends(ascend):
+    source = Source()
+    sunk(source)
+    assert set(source.made[12:]) == {"cairn ms data"}  # the size was counted before
+    threads = {each.name for each in threading.enumerate()}
+    assert "cairn ms data" not in threads
+
+
+def test_a_row_that_fails_ends_sink_mode(ascend):
+    with pytest.raises(Exception, match="row 7 is bad"):
+        sunk(Source(bad=7))
+    assert "cairn ms data" not in {each.name for each in threading.enumerate()}
+
+
+def test_stopping_early_ends_the_thread_of_rows(ascend):
+    class Stop(Callback):
+        def epoch_end(self, run_context):
+            run_context.request_stop()
+
+    sunk(Source(), callbacks=Stop(), sink_size=1)
+    assert "cairn ms data" not in {each.name for each in threading.enumerate()}

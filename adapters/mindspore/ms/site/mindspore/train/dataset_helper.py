@@ -1,6 +1,8 @@
 """Rows for a training loop: one epoch after the other, in feed or sink mode."""
 
 import itertools
+import queue
+import threading
 
 from cairn.ms import level
 
@@ -9,6 +11,43 @@ from mindspore.dataset.engine.datasets import Dataset
 from mindspore.dataset.engine.iterators import TupleIterator
 
 __all__ = ["DatasetHelper", "connect_network_with_dataset"]
+
+
+AHEAD = 2  # rows that sink mode keeps ready
+
+
+def _ahead(rows, count):
+    """The same rows, of which a thread makes the first `count` while earlier ones are used."""
+    ready, stopped = queue.Queue(AHEAD), threading.Event()
+
+    def put(entry):
+        while not stopped.is_set():
+            try:
+                return ready.put(entry, timeout=0.1)
+            except queue.Full:
+                pass
+
+    def make():
+        try:
+            for row in itertools.islice(rows, count):
+                put((row, None))
+                if stopped.is_set():
+                    return
+        except BaseException as error:
+            put((None, error))
+
+    thread = threading.Thread(target=make, name="cairn ms data", daemon=True)
+    thread.start()
+    try:
+        for _ in range(count):
+            row, error = ready.get()
+            if error is not None:
+                raise error
+            yield row
+    finally:
+        stopped.set()
+        thread.join()
+    yield from rows
 
 
 class DatasetHelper:
@@ -27,6 +66,8 @@ class DatasetHelper:
             dataset._sunk = True
         begun = first_epoch * self._steps if dataset_sink_mode else 0
         self._rows = self._endless(begun // self.size if dataset_sink_mode else first_epoch, begun % self.size if dataset_sink_mode else 0)
+        if dataset_sink_mode:
+            self._rows = _ahead(self._rows, max(epoch_num - first_epoch, 0) * self._steps)
 
     def _endless(self, first_epoch, skipped):
         """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""
@@ -68,9 +109,13 @@ class DatasetHelper:
                 yield row
 
     def stop_send(self):
-        """Nothing runs in the background."""
+        """Ends what makes rows in the background."""
+        self._rows.close()
 
-    continue_send = release = stop_send
+    release = stop_send
+
+    def continue_send(self):
+        """Rows carry on by themselves."""
 
     def types_shapes(self):
         """(types, shapes) of the columns."""

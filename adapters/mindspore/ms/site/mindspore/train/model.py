@@ -140,6 +140,8 @@ class Model:
             except BaseException:
                 _save_after_exception(manager, told)
                 raise
+            finally:
+                helper.release()
 
     def _train_loop(self, told, run_context, manager, helper, epoch, initial_epoch, valid):
         manager.on_train_begin(run_context)
