@@ -204,6 +204,7 @@ class Model {
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   int threads() const { return cairn_model_threads(model_.get()); }
+  size_t memory() const { return cairn_model_memory(model_.get(), nullptr); }
 
  private:
   std::vector<Output> run_on(const Inputs& inputs) const {
@@ -412,7 +413,9 @@ NB_MODULE(_cairn, module) {
       .def("plan", &Model::plan, "What a run on these inputs would do, as JSON.")
       .def_prop_ro("inputs", &Model::inputs)
       .def_prop_ro("outputs", &Model::outputs)
-      .def_prop_ro("threads", &Model::threads);
+      .def_prop_ro("threads", &Model::threads)
+      .def_prop_ro("memory", &Model::memory,
+                   "Bytes kept for the input shapes seen and for their runs; weights do not count.");
 
   module.def("_convert",
              [](const std::string& source, const std::string& output, const std::string& options, double max_seconds) {

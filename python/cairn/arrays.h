@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -55,42 +57,54 @@ inline void check(CairnStatus status) {
 class Memory;
 inline Memory& memory();
 
-/// Memory of outputs that were dropped, kept for the next run: fresh pages cost more than many models.
+/// Memory of outputs that were dropped, kept for later ones of about that size: fresh pages cost more than many models.
 class Memory {
  public:
   /// The child of a fork finds the list whole and the mutex free.
   Memory() {
     pthread_atfork([] { memory().mutex_.lock(); }, [] { memory().mutex_.unlock(); }, [] { memory().mutex_.unlock(); });
   }
-  void* take(size_t bytes) {
+  /// At least so many bytes; `bytes` becomes how many there are.
+  void* take(size_t& bytes) {
     {
       std::lock_guard lock(mutex_);
-      auto found = idle_.find(bytes);
-      if (found != idle_.end()) {
-        void* data = found->second;
-        idle_.erase(found);
-        idle_bytes_ -= bytes;
-        return data;
+      auto found = by_size_.lower_bound(bytes);
+      if (found != by_size_.end() && found->first <= bytes + bytes / 4) {
+        bytes = found->first;
+        return forget(found->second);
       }
     }
     return std::aligned_alloc(64, bytes);
   }
   void give(void* data, size_t bytes) {
-    {
-      std::lock_guard lock(mutex_);
-      if (idle_bytes_ + bytes <= kMost) {
-        idle_.emplace(bytes, data);
-        idle_bytes_ += bytes;
-        return;
-      }
-    }
-    std::free(data);
+    std::lock_guard lock(mutex_);
+    idle_.push_back({data, bytes});
+    by_size_.emplace(bytes, std::prev(idle_.end()));
+    idle_bytes_ += bytes;
+    while (idle_bytes_ > kMost) std::free(forget(idle_.begin()));
   }
 
  private:
+  struct Idle {
+    void* data;
+    size_t bytes;
+  };
+  using Place = std::list<Idle>::iterator;
+
+  void* forget(Place place) {
+    auto [entry, end] = by_size_.equal_range(place->bytes);
+    while (entry->second != place) ++entry;
+    by_size_.erase(entry);
+    void* data = place->data;
+    idle_bytes_ -= place->bytes;
+    idle_.erase(place);
+    return data;
+  }
+
   static constexpr size_t kMost = size_t{256} << 20;
   std::mutex mutex_;
-  std::multimap<size_t, void*> idle_;
+  std::list<Idle> idle_;  // dropped longest ago first
+  std::multimap<size_t, Place> by_size_;
   size_t idle_bytes_ = 0;
 };
 

@@ -4,18 +4,14 @@ The calls between the inputs and a result become one function of the builder, wi
 which is compiled and kept by its structure: a second step of the same calls compiles nothing. Where a script's own function
 stands in between (bprop of a Cell, a hook), the calls before and after it are functions of their own."""
 
-import collections
-
 import numpy
 
 from cairn import _cairn
-from cairn.ms import core
+from cairn.ms import core, kept
 from cairn.ms.tensor import Tensor, wrap
 
-_MOST_KEPT = 512
-_MOST_BYTES = 4 << 30
 _identity, _stop = (core.row_of(name) for name in ("identity", "stop_gradient"))
-_compiled = collections.OrderedDict()  # (model, bytes that its values take), the one used last behind
+_compiled = {}  # key of a segment: its gradients as a kept.Function
 
 
 class Value:
@@ -275,10 +271,6 @@ def _through_calls(calls, pending, active, tape):
         _accumulate(pending, value, gradient)
 
 
-def _bytes_kept():
-    return sum(size for _, size in _compiled.values())
-
-
 class Segment:
     """Calls as a function of the values that they do not make, and of gradients of results, which gives the gradients of the
     active ones among the former."""
@@ -319,19 +311,16 @@ class Segment:
         params = [builder.param(f"x{i}", array.dtype.name, array.shape) for i, array in enumerate(arrays)]
         for i, handle in enumerate(self.add(builder, params)):
             builder.result(f"g{i}", handle, 0)
-        return _cairn.Model(_cairn.Module(builder.finish()), 0, "", 0.0, 0)
+        return kept.Function(_cairn.Module(builder.finish()))
 
     def run(self, seeds):
         """The gradients, for those of the results."""
         key = self.key()
-        model, _ = _compiled.get(key, (None, 0))
-        if model is None:
-            model = self._compile(seeds)
-            values = self.leaves + [value for call in self.calls for value in call.outputs]
-            _compiled[key] = model, sum(value.array.nbytes for value in values)
-            while len(_compiled) > 1 and (len(_compiled) > _MOST_KEPT or _bytes_kept() > _MOST_BYTES):
-                _compiled.popitem(last=False)
+        function = _compiled.get(key)
+        if function is None:
+            function = _compiled[key] = self._compile(seeds)
+            function.keep(lambda _: _compiled.pop(key, None))
         else:
-            _compiled.move_to_end(key)
-        arrays = model.run(*[v.array for v in self.leaves], *[seed._array for seed in seeds])
+            function.used()
+        arrays = function.model.run(*[v.array for v in self.leaves], *[seed._array for seed in seeds])
         return [wrap(arrays[f"g{i}"]) for i in range(len(self.wanted))]

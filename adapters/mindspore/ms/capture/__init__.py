@@ -3,6 +3,7 @@
 What cannot be captured runs eagerly, with one notice that names the line and the reason; CAIRN_MS_STRICT=1 (--strict) makes
 it an error. `statistics` counts what was captured, run and refused."""
 
+import functools
 import os
 import sys
 import traceback
@@ -10,8 +11,8 @@ import types
 import weakref
 
 import numpy
-from cairn import Error, _cairn
-from cairn.ms import core, gradient
+from cairn import Error
+from cairn.ms import core, gradient, kept
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor, wrap
 
@@ -69,7 +70,7 @@ def _owner(target):
     return _owner(owner) if isinstance(owner, types.MethodType) else owner
 
 
-class Compiled:
+class Compiled(kept.Function):
     """A captured function, ready to run. `guards`: the Cells that it went through, and how they were."""
 
     def __init__(self, graph, result):
@@ -80,7 +81,7 @@ class Compiled:
         self._written = [tensor for tensor in self._states if tensor in graph.scopes[0].written]
         self.guards = list(graph.guards.values())
         self.kept = None
-        self._model = _cairn.Model(graph.finish(self._outputs), 0, "", 0.0, 0, True)
+        super().__init__(graph.finish(self._outputs), bind_state=True)
 
     def _outline(self, tree):
         """The result with numbers in the places of its tensors."""
@@ -109,7 +110,8 @@ class Compiled:
                 if given is own or given.base is not None and numpy.may_share_memory(given, own):
                     arrays[index] = given.copy()
         arrays += [each._array for each in self._states]
-        made = self._model.call(arrays)
+        self.used()
+        made = self.model.call(arrays)
         return _filled(self._result, made)
 
 
@@ -158,8 +160,8 @@ entry.compile = compile_only
 
 
 def _find(target, signature, arguments, keywords):
-    kept = _owners.setdefault(_owner(target), {})
-    known = kept.setdefault(signature.key, [])
+    of_owner = _owners.setdefault(_owner(target), {})
+    known = of_owner.setdefault(signature.key, [])
     for each in known:
         if each is None or each.fits():
             return each
@@ -171,9 +173,17 @@ def _find(target, signature, arguments, keywords):
         _notice(target, reason)
         made = None
     known.append(made)
-    if len(kept) > MOST:
-        del kept[next(iter(kept))]
+    if made is not None:
+        made.keep(functools.partial(_forget, weakref.ref(_owner(target)), signature.key))
+    if len(of_owner) > MOST:
+        del of_owner[next(iter(of_owner))]
     return made
+
+
+def _forget(owner, key, function):
+    known = _owners[owner()].get(key, ()) if owner() is not None else ()
+    if function in known:
+        known.remove(function)
 
 
 def _body(target):
