@@ -381,10 +381,26 @@ def non_max_suppression(boxes, scores, most, iou, least_score, sigma, pad):
     return indices.numpy().astype(np.int64), left.numpy(), np.int64(count.numpy())
 
 
+def tree_ensemble(x, nodes, thresholds, roots, targets, weights, count, aggregate):
+    compare = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
+    y = np.zeros((len(x), count), x.dtype)
+    for i, row in enumerate(x):
+        found = {}
+        for at in roots:
+            while nodes[at][1] != 6:
+                feature, mode, yes, no = nodes[at]
+                at = yes if (mode & 8 and np.isnan(row[feature])) or compare[mode & 7](row[feature], thresholds[at]) else no
+            for leaf in range(nodes[at][2], nodes[at][3]):
+                found.setdefault(targets[leaf], []).append(weights[leaf])
+        for target, list_ in found.items():
+            y[i, target] = {"sum": sum, "min": min, "max": max}[aggregate](list_)
+    return y
+
+
 HELPERS = {
     each.__name__: each
     for each in (conv2d, pool2d, convolved, conv_gradients, pooled, pool_places, pool_gradient, batch_norm_training, batch_norm_gradient)
-    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, scatter_elements, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression)
+    + (cross_entropy, ctc_loss, ctc_beam_search, segment_reduce, scatter_reduce, scatter_elements, philox, shuffle, categorical, resize2d, resize2d_gradient, dilation2d_places, non_max_suppression, tree_ensemble)
 } | {"np": np}
 
 

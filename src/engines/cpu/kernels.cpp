@@ -20,6 +20,7 @@
 #include "engines/cpu/segments.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
+#include "engines/cpu/trees.h"
 
 namespace cairn {
 
@@ -76,6 +77,7 @@ constexpr CpuKernel kKernels[] = {
     {"arg", refuses_arg, make_arg},
     {"top_k", refuses_top_k, make_top_k},
     {"cumsum", refuses_cumsum, make_cumsum},
+    {"trees", refuses_trees, make_trees},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},
     {"scatter_elements", refuses_scatter_elements, make_scatter_elements},

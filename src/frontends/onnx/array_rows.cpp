@@ -270,10 +270,15 @@ void split(OpContext& c) {
   auto count = static_cast<int64_t>(c.node().outputs.size());
   if (count < 1 || count > kMostParts) fail(ErrorKind::invalid_model, "", "splits into {} parts", count);
   std::vector<int64_t> sizes;
-  if (c.given(1) && !c.constant(1) && !c.importer().is_unknown(c.in[1])) {
-    Value* end = nullptr;
+  const bool told_in_a_run = c.given(1) && !c.constant(1) && !c.importer().is_unknown(c.in[1]);
+  if (told_in_a_run || (!c.given(1) && !c.has("split") && !dim.known())) {
+    Value *end = nullptr, *each = nullptr;
+    if (!told_in_a_run)
+      each = c.b.add("floor_div",
+                     {c.b.add("add", {dim_of(c.in[0], static_cast<size_t>(axis), c.b), c.b.ints({count - 1})}),
+                      c.b.ints({count})});
     for (int64_t i = 0; i < count; ++i) {
-      Value* size = cast_to(part_of(c.in[1], i, i + 1, c.b), kI64, c.b);
+      Value* size = each ? each : cast_to(part_of(c.in[1], i, i + 1, c.b), kI64, c.b);
       Value* begin = end == nullptr ? c.b.ints({0}) : end;
       end = c.b.add("add", {begin, size});
       const auto all = [&](Value* one, int64_t rest) {
@@ -288,7 +293,6 @@ void split(OpContext& c) {
   if (auto given = c.integers_of("split", 1)) {
     sizes = *given;
   } else {
-    if (!dim.known()) c.refuse("splits dim {}, whose size is not known", axis);
     int64_t part = (dim.size + count - 1) / count, left = dim.size;
     for (int64_t i = 0; i < count; ++i, left -= std::min(part, left)) sizes.push_back(std::min(part, left));
   }
@@ -496,23 +500,24 @@ void scatter_nd(OpContext& c) {
   if (mode != "add" && mode != "mul" && mode != "min" && mode != "max")
     c.refuse("reduction '{}' is not supported", printable(mode));
   // Index vectors as numbers of rows of what they do not tell.
-  if (!c.in[0]->type.is_static() || !c.in[1]->type.is_static() || c.rank(1) == 0)
-    c.refuse("reductions need dims that are known");
-  const std::vector<int64_t> whole = c.in[0]->type.shape.sizes();
-  const int64_t told = c.in[1]->type.shape.dims.back().size;
-  if (told < 1 || told > static_cast<int64_t>(whole.size())) c.refuse("index vectors of {} numbers", told);
-  std::vector<int64_t> rows{1}, steps(static_cast<size_t>(told), 1);
-  for (int64_t i = told; i-- > 0; rows[0] *= whole[static_cast<size_t>(i)]) steps[static_cast<size_t>(i)] = rows[0];
+  const size_t rank = c.rank(0);
+  if (c.rank(1) == 0 || !c.in[1]->type.shape.dims.back().known())
+    c.refuse("reductions need index vectors of a length that is known");
+  const auto told = static_cast<size_t>(c.in[1]->type.shape.dims.back().size);
+  if (told < 1 || told > rank) c.refuse("index vectors of {} numbers", told);
+  std::vector<Value*> sizes, steps(told), rows{c.b.ints({1})};
+  for (size_t i = 0; i < rank; ++i) sizes.push_back(dim_of(c.in[0], i, c.b));
+  Value* whole = joined(sizes, c.b);
+  for (size_t i = told; i-- > 0; rows[0] = folded(c.b.add("mul", {rows[0], sizes[i]}), c.b)) steps[i] = rows[0];
+  rows.insert(rows.end(), sizes.begin() + static_cast<int64_t>(told), sizes.end());
+  sizes.resize(told);
   Value* indices = cast_to(c.in[1], kI64, c.b);
-  Value* sizes = c.b.ints({whole.begin(), whole.begin() + told});
-  indices = c.b.add(
-      "select", {c.b.add("less", {indices, c.b.scalar_like(indices, 0)}), c.b.add("add", {indices, sizes}), indices});
-  indices = c.b.add("reduce_sum", {c.b.add("mul", {indices, c.b.ints(steps)})},
+  indices = c.b.add("select", {c.b.add("less", {indices, c.b.scalar_like(indices, 0)}),
+                               c.b.add("add", {indices, joined(sizes, c.b)}), indices});
+  indices = c.b.add("reduce_sum", {c.b.add("mul", {indices, joined(steps, c.b)})},
                     {{"axes", std::vector<int64_t>{static_cast<int64_t>(c.rank(1)) - 1}}, {"keep_dims", false}});
-  rows.insert(rows.end(), whole.begin() + told, whole.end());
-  Value* x =
-      c.b.add("scatter_reduce", {c.b.add("reshape", {c.in[0], c.b.ints(rows)}), indices, c.in[2]}, {{"mode", mode}});
-  c.out = {c.b.add("reshape", {x, c.b.ints(whole)})};
+  Value* x = reshape_by(c.in[0], joined(rows, c.b), c.b);
+  c.out = {reshape_by(c.b.add("scatter_reduce", {x, indices, c.in[2]}, {{"mode", mode}}), whole, c.b)};
 }
 
 /// The result has a column for each element found, the op's a row.

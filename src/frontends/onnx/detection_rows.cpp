@@ -9,52 +9,26 @@
 namespace cairn::onnx {
 namespace {
 
-/// Corners of boxes [n, 4] that are given by centre and size: x, y, width, height.
-Value* corners(Value* boxes, Builder& b) {
-  auto columns = [&](int64_t first) {
-    return b.add("slice", {boxes, b.ints({0, first}), b.ints({kToTheEnd, first + 2})});
-  };
-  Value* half = b.add("mul", {columns(2), b.scalar_like(boxes, 0.5)});
-  return b.add("concat", {b.add("sub", {columns(0), half}), b.add("add", {columns(0), half})}, {{"axis", int64_t{1}}});
-}
-
 /// Rows [image, class, box] of what is kept for each image and class of boxes [images, n, 4], scores [images, classes, n].
 void non_max_suppression(OpContext& c) {
   c.expect_inputs(2, 5);
-  constexpr int64_t kMost = 4096;
-  if (c.rank(0) != 3 || c.rank(1) != 3)
-    fail(ErrorKind::invalid_model, "", "boxes and scores have other dims than three");
-  const Dim images = c.in[1]->type.shape.dims[0], classes = c.in[1]->type.shape.dims[1];
-  if (!images.known() || !classes.known()) c.refuse("images and classes must be known");
-  if (images.size * classes.size > kMost) c.refuse("has more than {} classes", kMost);
-  auto scalar = [&](size_t input, double fallback) {
-    if (!c.given(input)) return c.b.scalar_like(c.in[0], fallback);
-    return cast_to(c.b.add("reshape", {c.in[input], c.b.ints({})}), c.in[0]->type.dtype, c.b);
+  Builder& b = c.b;
+  const auto scalar = [&](size_t input, Value* fallback) {
+    return c.given(input) ? cast_to(reshape_to(c.in[input], {}, b), fallback->type.dtype, b) : fallback;
   };
-  Value* most = c.given(2) ? c.b.add("reshape", {c.in[2], c.b.ints({})}) : c.b.constant(Tensor::scalar_i64(0));
-  most = cast_to(most, kI32, c.b);
-  Value *iou = scalar(3, 0), *least = scalar(4, -std::numeric_limits<double>::infinity()), *sigma = scalar(SIZE_MAX, 0);
-  auto part = [&](Value* x, const std::vector<int64_t>& at) {  // x[at...], without these dims
-    std::vector<int64_t> begin(3, 0), end(3, kToTheEnd), axes(at.size());
-    for (size_t i = 0; i < at.size(); ++i) begin[i] = at[i], end[i] = at[i] + 1;
-    std::iota(axes.begin(), axes.end(), 0);
-    return squeeze(c.b.add("slice", {x, c.b.ints(begin), c.b.ints(end)}), axes, c.b);
-  };
-  std::vector<Value*> kept;
-  for (int64_t image = 0; image < images.size; ++image) {
-    Value* boxes = part(c.in[0], {image});
-    if (c.integer("center_point_box", 0) != 0) boxes = corners(boxes, c.b);
-    for (int64_t k = 0; k < classes.size; ++k) {
-      cairn::Node* node =
-          c.b.add_node(op_named("non_max_suppression"), {boxes, part(c.in[1], {image, k}), most, iou, least, sigma});
-      Value* rows = expand_dims(cast_to(node->results[0].get(), kI64, c.b), {1}, c.b);
-      Value* place = c.b.constant(Tensor::of<int64_t>(kI64, {1, 2}, {image, k}));
-      Value* sizes = joined({dim_of(rows, 0, c.b), c.b.ints({2})}, c.b);
-      kept.push_back(c.b.add("concat", {c.b.add("broadcast_to", {place, sizes}), rows}, {{"axis", int64_t{1}}}));
-    }
+  Value* boxes = c.in[0];
+  if (c.integer("center_point_box", 0) != 0) {  // x, y, width, height
+    const auto columns = [&](int64_t first) {
+      return b.add("slice", {boxes, b.ints({0, 0, first}), b.ints({kToTheEnd, kToTheEnd, first + 2})});
+    };
+    if (c.rank(0) != 3) fail(ErrorKind::invalid_model, "", "boxes have {} dims, expected 3", c.rank(0));
+    Value* half = b.add("mul", {columns(2), b.scalar_like(boxes, 0.5)});
+    boxes =
+        b.add("concat", {b.add("sub", {columns(0), half}), b.add("add", {columns(0), half})}, {{"axis", int64_t{2}}});
   }
-  if (kept.empty()) c.refuse("has no classes");
-  c.out = {kept.size() == 1 ? kept[0] : c.b.add("concat", kept, {{"axis", int64_t{0}}})};
+  c.out = {b.add("class_non_max_suppression",
+                 {boxes, c.in[1], scalar(2, b.constant(Tensor::scalar_i64(0))), scalar(3, b.scalar(0)),
+                  scalar(4, b.scalar(-std::numeric_limits<float>::infinity()))})};
 }
 
 /// One spatial dim of GridSample: where the samples lie, and their neighbours with their weights, all [n, samples, 1].

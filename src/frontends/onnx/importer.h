@@ -122,6 +122,8 @@ std::span<const Row> text_rows();
 std::span<const Row> random_rows();
 std::span<const Row> control_rows();
 std::span<const Row> image_rows();
+std::span<const Row> learning_rows();
+std::span<const Row> tree_rows();
 std::span<const Row> math_rows();
 std::span<const Row> detection_rows();
 std::span<const Row> composed_rows();

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "frontends/fold.h"
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/learning.h"
 #include "frontends/reshape.h"
 #include "ir/expression.h"
 
@@ -274,7 +274,6 @@ void binarizer(OpContext& c) {
   c.out = {cast(x > c.real("threshold", 0), x.dtype()).value};
 }
 
-constexpr const char* kLearning = "ai.onnx.ml";
 constexpr Row kSelectionRows[] = {
     {"AffineGrid", affine_grid},
     {"ArrayFeatureExtractor", array_feature_extractor, nullptr, kLearning},

@@ -1,0 +1,71 @@
+"""Nets of many architectures, exported by both of torch's exporters, equal torch and ONNX Runtime. Runs in .venv-peers."""
+
+import contextlib
+import io
+
+import exported_nets
+import numpy as np
+import pytest
+import torch
+
+import cairn
+
+QUICK = [("script", name) for name in exported_nets.NETS] + [("dynamo", name) for name in ("gpt2", "routed_experts", "unet", "yolo")]
+LATEST = {"script": 17, "dynamo": 20}
+OTHERS = [("script", 11), ("script", 13), ("script", 20), ("dynamo", 18), ("dynamo", 20), ("dynamo", 23)]
+
+
+def difference(found, wanted):
+    """The largest difference as a share of the spread; integers are equal."""
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype
+    if found.dtype.kind != "f" or found.size == 0:
+        return 0.0 if np.array_equal(found, wanted) else np.inf
+    return float(np.abs(found.astype(np.float64) - wanted).max() / wanted.std())
+
+
+def export(name, file, exporter, opset, open_axes):
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return exported_nets.export(name, file, exporter == "dynamo", opset, open_axes)
+    except torch.onnx.errors.UnsupportedOperatorError as error:
+        pytest.skip(f"torch refuses: {error}")
+
+
+def peer(file):
+    """ONNX Runtime, where it takes what torch wrote."""
+    import onnxruntime
+
+    with contextlib.suppress(onnxruntime.capi.onnxruntime_pybind11_state.InvalidGraph):
+        return onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+
+def check(name, exporter, opset, open_axes, folder):
+    file = folder / f"{name}.onnx"
+    module, names, turns = export(name, file, exporter, opset, open_axes)
+    session, model = peer(file), cairn.load(file)
+    kept = {entry.name for entry in model.inputs}
+    answers = []
+    for values in turns:
+        feeds = {key: value.numpy() for key, value in zip(names, values, strict=True) if key in kept}
+        with torch.no_grad():
+            wanted = module(*values)
+        wanted = [value.numpy() for value in (wanted if isinstance(wanted, tuple) else (wanted,))]
+        found, other = model.run(feeds), session.run(None, feeds) if session else wanted
+        assert len(found) == len(wanted)
+        for output, right, theirs in zip(model.outputs, wanted, other, strict=True):
+            assert difference(found[output.name], right) <= max(1e-4, 3 * difference(theirs, right)), output.name
+        answers.append(wanted[0])
+    assert answers[0].shape != answers[1].shape or not np.allclose(*answers), "the output does not depend on the input"
+
+
+@pytest.mark.parametrize(("exporter", "name"), QUICK)
+def test_an_exported_net_with_open_axes_equals_torch(exporter, name, tmp_path):
+    check(name, exporter, LATEST[exporter], True, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", exported_nets.NETS)
+@pytest.mark.parametrize(("exporter", "opset"), OTHERS)
+@pytest.mark.parametrize("open_axes", [False, True], ids=["fixed", "open"])
+def test_an_exported_net_of_another_operator_set_equals_torch(name, exporter, opset, open_axes, tmp_path):
+    check(name, exporter, opset, open_axes, tmp_path)
