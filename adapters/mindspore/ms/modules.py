@@ -96,7 +96,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if not full.startswith("mindspore."):
             return None
         if full not in _ALIASES:
-            raise MissingModule(names.sentence(*full.rpartition(".")[::2]))
+            missing = MissingModule(names.sentence(*full.rpartition(".")[::2]))
+            missing.name = full  # by which `from mindspore.nn import X` tells a module that is not there
+            raise missing
         return importlib.machinery.ModuleSpec(full, self, is_package=full in _HOMES)
 
     def exec_module(self, module):

@@ -5,7 +5,7 @@ import threading
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+from mindspore import Parameter, ParameterTuple, Tensor, context, nn, ops
 from mindspore.ops import GradOperation
 
 from cairn.ms import core, kept, tape
@@ -372,3 +372,12 @@ def test_operators_with_numbers_too_large_for_the_tensor():
     assert (x + 1e300).asnumpy().tolist() == [np.inf, np.inf]
     with pytest.raises(OverflowError):
         x * 10**400
+
+
+@pytest.mark.parametrize("mode", [context.PYNATIVE_MODE, context.GRAPH_MODE])
+def test_gradients_of_gradients_of_functions(mode):
+    context.set_context(mode=mode)
+    function = lambda x: x**4  # noqa: E731
+    for wanted in (32, 48, 48, 24):
+        function = ops.grad(function)
+        assert np.isclose(function(Tensor(2.0)).asnumpy(), wanted)

@@ -44,7 +44,7 @@ def test_errors_and_losses():
     assert measured(nn.MAE(), (Tensor(x), Tensor(y))) == pytest.approx(1.0)
     assert measured(nn.MSE(), (Tensor(x), Tensor(y))) == pytest.approx(5 / 3)
     assert measured(nn.Loss(), (Tensor(np.float32(0.5)),), (Tensor(np.float32(1.5)),)) == pytest.approx(1.0)
-    assert measured(nn.Dice(), (Tensor(x), Tensor(x))) == pytest.approx(1.0, rel=1e-4)
+    assert measured(nn.Dice(), (Tensor(x), Tensor(x))) == pytest.approx(1 / 3, rel=1e-4)
     probability = np.array([[0.2, 0.8], [0.5, 0.5]])
     assert measured(nn.Perplexity(), (Tensor(probability), Tensor(np.array([1, 0])))) == pytest.approx(1 / np.sqrt(0.4))
 
@@ -81,7 +81,7 @@ def test_names_of_metrics():
     (lambda: nn.Accuracy("other"), TypeError), (lambda: nn.Accuracy().eval(), RuntimeError), (lambda: nn.Accuracy().update(1), ValueError),
     (lambda: nn.Accuracy().update(Tensor(SCORES), Tensor(np.ones((5,)))), ValueError), (lambda: nn.get_metric_fn("nothing"), KeyError),
     (lambda: nn.TopKCategoricalAccuracy("a"), TypeError), (lambda: nn.TopKCategoricalAccuracy(0), ValueError), (lambda: nn.Fbeta(0), ValueError),
-    (lambda: nn.get_metric_fn("hausdorff_distance"), NotImplementedError), (lambda: nn.get_metrics(1), TypeError),
+    (lambda: nn.get_metric_fn("occlusion_sensitivity"), NotImplementedError), (lambda: nn.get_metrics(1), TypeError),
 ])  # fmt: skip
 def test_wrong_use(act, error):
     with pytest.raises(error):
@@ -107,3 +107,17 @@ def test_a_metric_of_ones_own():
     assert measured(Distance().set_indexes([1, 0]), (Tensor(np.ones(3)), Tensor(np.zeros(3)))) == 3.0
     scores = np.tile(np.arange(7.0), (2, 1))
     assert measured(nn.Top5CategoricalAccuracy(), (Tensor(scores), Tensor(np.array([1, 2])))) == 0.5
+
+
+@pytest.mark.parametrize("name, settings, wanted", [
+    ("HausdorffDistance", {}, 2**0.5), ("HausdorffDistance", {"distance_metric": "taxicab"}, 2), ("HausdorffDistance", {"percentile": 50.0}, 1),
+    ("MeanSurfaceDistance", {}, 0.8047378541243649), ("MeanSurfaceDistance", {"symmetric": True}, 0.7357022603955158),
+    ("RootMeanSquareDistance", {}, 1), ("RootMeanSquareDistance", {"symmetric": True}, 0.9128709291752769),
+])  # fmt: skip
+def test_distances_of_edges_as_mindspore_gives_them(name, settings, wanted):
+    metric = getattr(nn, name)(**settings)
+    metric.clear()
+    metric.update(np.array([[3, 0, 1], [1, 3, 0], [1, 0, 2]]), np.array([[0, 2, 1], [1, 2, 1], [0, 0, 1]]), 0)
+    assert np.isclose(metric.eval(), wanted)
+    with pytest.raises(ValueError):
+        metric.update(1)

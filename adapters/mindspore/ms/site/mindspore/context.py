@@ -67,6 +67,10 @@ def set_context(**keywords):
                 raise ValueError(f"For 'context.set_context', the argument 'device_id' must be in range [0, 4095], but got {value}.")
             _settings[key] = value
         elif key in _DEFAULTS:
+            if isinstance(_DEFAULTS[key], bool) and not isinstance(value, (bool, int)):
+                raise TypeError(f"For 'context.set_context', the argument '{key}' should be bool, but got {value}.")
+            if key == "max_call_depth" and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
+                raise ValueError(f"For 'context.set_context', the argument 'max_call_depth' must be greater than 0, but got {value}.")
             _settings[key] = value
         elif key in _OLD:
             _once(f"context key {key} of early releases is ignored")

@@ -3,6 +3,6 @@
 from mindspore.nn.cell import Cell, GraphCell, GraphKernel
 from mindspore.nn.layer.container import CellList, SequentialCell
 
-from cairn.ms import names
+from cairn.ms import names as _names
 
-__getattr__ = names.lazy("mindspore.nn")
+__getattr__ = _names.lazy("mindspore.nn")

@@ -60,6 +60,8 @@ def _joined(parts):
 
 def concatenate(arrays_, axis=0):
     """Tensors one after the other."""
+    if not isinstance(arrays_, Tensor) and not len(arrays_):
+        raise ValueError("need at least one tensor to concatenate.")
     parts = _joined(arrays_)
     if axis is None:
         parts, axis = [basic.reshape(each, (-1,)) for each in parts], 0

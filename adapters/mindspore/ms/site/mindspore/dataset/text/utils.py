@@ -55,6 +55,8 @@ class Vocab:
     @classmethod
     def from_dict(cls, word_dict):
         """Numbers as told."""
+        if not isinstance(word_dict, dict):
+            raise TypeError(f"Argument word_dict with value {word_dict} is not of type [<class 'dict'>], but got {type(word_dict)}.")
         if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in word_dict.values()):
             raise ValueError("the numbers of word_dict must be integers that are not negative.")
         return cls(word_dict)

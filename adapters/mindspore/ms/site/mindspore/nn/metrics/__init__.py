@@ -15,6 +15,7 @@ from mindspore.nn.metrics.classes import (
     TopKCategoricalAccuracy,
 )
 from mindspore.nn.metrics.metric import EvaluationBase, Metric, rearrange_inputs
+from mindspore.nn.metrics.surfaces import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
 from mindspore.nn.metrics.numbers import MAE, MSE, ROC, BleuScore, CosineSimilarity, Dice, Loss, Perplexity, auc
 
 _FACTORY = {
@@ -22,8 +23,9 @@ _FACTORY = {
     "topk": TopKCategoricalAccuracy, "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
     "mae": MAE, "mse": MSE, "loss": Loss, "bleu_score": BleuScore, "cosine_similarity": CosineSimilarity,
     "perplexity": Perplexity, "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
+    "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance,
+    "root_mean_square_distance": RootMeanSquareDistance,
 }  # fmt: skip
-_REFUSED = ("occlusion_sensitivity", "hausdorff_distance", "mean_surface_distance", "root_mean_square_distance")
 
 
 def names():
@@ -33,7 +35,7 @@ def names():
 
 def get_metric_fn(name, *args, **kwargs):
     """The metric of that name."""
-    if name in _REFUSED:
+    if name == "occlusion_sensitivity":
         raise Unsupported(f"the metric '{name}' is not supported; nn.Dice and nn.ConfusionMatrixMetric work")
     if name not in _FACTORY:
         raise KeyError(f"Unsupport metric '{name}', it must be one of {sorted(_FACTORY)}")
@@ -62,6 +64,6 @@ def get_metrics(metrics):
 __all__ = [
     "names", "get_metric_fn", "get_metrics", "Metric", "EvaluationBase", "rearrange_inputs", "Accuracy", "Precision", "Recall", "Fbeta",
     "F1", "TopKCategoricalAccuracy", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric",
-    "MAE", "MSE", "Loss", "Dice", "ROC", "auc", "CosineSimilarity", "Perplexity", "BleuScore",
+    "MAE", "MSE", "Loss", "Dice", "HausdorffDistance", "MeanSurfaceDistance", "RootMeanSquareDistance", "ROC", "auc", "CosineSimilarity", "Perplexity", "BleuScore",
 ]  # fmt: skip
 modules.share(__name__)

@@ -83,7 +83,7 @@ class Dice(Metric):
         both = np.dot(y_pred.flatten(), y.flatten())
         union = np.dot(y_pred.flatten(), y_pred.flatten()) + np.dot(y.flatten(), y.flatten())
         self._dice_coeff_sum += 2 * float(both) / float(union + self.smooth)
-        self._samples_num += 1
+        self._samples_num += y.shape[0]
 
     def eval(self):
         return self._dice_coeff_sum / self._samples_num if self._samples_num else self._nothing()

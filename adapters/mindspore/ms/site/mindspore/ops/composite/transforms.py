@@ -19,7 +19,7 @@ class Transform:
     def __init__(self, function, body, key=None):
         self.function, self._body, self._key = function, body, key
         if hasattr(function, "__name__"):
-            functools.update_wrapper(self, function)
+            functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments, **keywords):
         if core.captures():

@@ -202,7 +202,7 @@ def cummin(x, axis):
     return P.Cummin(axis)(x)
 
 
-def norm(input_x, axis, p=2, keep_dims=False, epsilon=1e-12):
+def norm(input_x, axis=(), p=2, keep_dims=False, epsilon=1e-12):
     """(sum |x|^p)^(1/p) along the axes."""
     return reductions.norm(input_x, axis, p, keep_dims, epsilon)
 

@@ -1,0 +1,359 @@
+"""Image transforms that move pixels, over HWC arrays."""
+
+import math
+import numbers
+
+import numpy as np
+
+from mindspore.dataset.transforms.transforms import Transform
+from mindspore.dataset.vision.codec import decode
+from mindspore.dataset.vision.pixels import (
+    Perhaps,
+    cut,
+    filled,
+    image_of,
+    inter_of,
+    ordered,
+    resized,
+    sides_of,
+    size_of,
+    to_kind,
+)
+from mindspore.dataset.vision.utils import Border, Inter
+
+__all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "HorizontalFlip", "Pad", "PadToSize", "RandomAffine", "RandomCrop",
+           "RandomCropDecodeResize", "RandomHorizontalFlip", "RandomResize", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip",
+           "Resize", "ResizedCrop", "Rotate", "SlicePatches", "TenCrop", "VerticalFlip"]  # fmt: skip
+
+
+class Resize(Transform):
+    """int: the shorter edge, the ratio is kept; (h, w): that size."""
+
+    def __init__(self, size, interpolation=Inter.LINEAR):
+        self.pair, self.shorter, self.inter = size_of(size), isinstance(size, int), inter_of(interpolation)
+
+    def apply(self, value):
+        height, width = self.pair
+        have = image_of(value, "Resize").shape[:2]
+        if self.shorter:
+            height, width = (height, int(height * have[1] / have[0])) if have[0] < have[1] else (int(width * have[0] / have[1]), width)
+        return resized(value, height, width, self.inter)
+
+
+class RandomResize(Resize):
+    """Resize by a random interpolation."""
+
+    def __init__(self, size):
+        super().__init__(size)
+
+    def apply(self, value):
+        self.inter = (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)[self.rng.randint(4)]
+        return super().apply(value)
+
+
+class RandomCrop(Transform):
+    """A part at a random place, of the image with a border."""
+
+    def __init__(self, size, padding=None, pad_if_needed=False, fill_value=0, padding_mode=Border.CONSTANT):
+        self.pair, self.sides = size_of(size), None if padding is None else sides_of(padding)
+        self.pad_if_needed, self.fill_value, self.mode = pad_if_needed, fill_value, padding_mode
+
+    def apply(self, value):
+        image = image_of(value, "RandomCrop")
+        height, width = self.pair
+        if self.sides is not None:
+            image = filled(image, *self.sides, self.fill_value, self.mode)
+        if self.pad_if_needed:
+            more = [max(want - have, 0) for want, have in zip(self.pair, image.shape)]
+            if any(more):
+                image = filled(image, more[1], more[0], more[1], more[0], self.fill_value, self.mode)
+        if image.shape[0] < height or image.shape[1] < width:
+            raise RuntimeError(f"RandomCrop: invalid crop size, crop size {list(self.pair)} is bigger than the image "
+                               f"dimensions {list(image.shape[:2])}")
+        top, left = self.rng.randint(image.shape[0] - height + 1), self.rng.randint(image.shape[1] - width + 1)
+        return cut(image, top, left, height, width, "RandomCrop")
+
+
+class Crop(Transform):
+    """A part at a place told: (top, left)."""
+
+    def __init__(self, coordinates, size):
+        self.place, self.pair = tuple(coordinates), size_of(size)
+
+    def apply(self, value):
+        return cut(image_of(value, "Crop"), *self.place, *self.pair, "Crop")
+
+
+class CenterCrop(Transform):
+    """The middle, with a border of zeros where the image is smaller."""
+
+    def __init__(self, size):
+        self.pair = size_of(size)
+
+    def apply(self, value):
+        image = image_of(value, "CenterCrop")
+        more = [max(want - have, 0) for want, have in zip(self.pair, image.shape)]
+        if any(more):
+            image = filled(image, more[1] // 2, more[0] // 2, more[1] - more[1] // 2, more[0] - more[0] // 2)
+        top, left = ((have - want) // 2 for have, want in zip(image.shape, self.pair))
+        return cut(image, top, left, *self.pair, "CenterCrop")
+
+
+class Pad(Transform):
+    """A border."""
+
+    def __init__(self, padding, fill_value=0, padding_mode=Border.CONSTANT):
+        self.sides, self.fill_value, self.mode = sides_of(padding), fill_value, padding_mode
+
+    def apply(self, value):
+        return filled(image_of(value, "Pad"), *self.sides, self.fill_value, self.mode)
+
+
+class HorizontalFlip(Transform):
+    """Left for right."""
+
+    def apply(self, value):
+        return image_of(value, type(self).__name__)[:, ::-1]
+
+
+class VerticalFlip(Transform):
+    """Top for bottom."""
+
+    def apply(self, value):
+        return image_of(value, type(self).__name__)[::-1]
+
+
+class RandomHorizontalFlip(Perhaps, HorizontalFlip):
+    """Left for right, with a probability."""
+
+
+class RandomVerticalFlip(Perhaps, VerticalFlip):
+    """Top for bottom, with a probability."""
+
+
+class HWC2CHW(Transform):
+    """Channels first."""
+
+    def apply(self, value):
+        value = np.asarray(value)
+        if value.ndim == 2:
+            return value[None]
+        if value.ndim != 3:
+            raise RuntimeError(f"HWC2CHW: rank of input data should be greater than: 2, but got: {value.ndim}")
+        return np.ascontiguousarray(value.transpose(2, 0, 1))
+
+
+class CHW2HWC(Transform):
+    """Channels last."""
+
+    def apply(self, value):
+        return np.ascontiguousarray(np.asarray(value).transpose(1, 2, 0))
+
+
+class RandomResizedCrop(Transform):
+    """A part of random area and shape, resized."""
+
+    def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=Inter.BILINEAR, max_attempts=10):
+        self.pair, self.inter = size_of(size), inter_of(interpolation)
+        self.scale, self.ratio, self.max_attempts = ordered(scale, "scale"), ordered(ratio, "ratio"), max_attempts
+
+    def box(self, height, width):
+        """(top, left, height, width) of the part."""
+        for _ in range(self.max_attempts):
+            area = self.rng.uniform(*self.scale) * height * width
+            shape = math.exp(self.rng.uniform(*map(math.log, self.ratio)))
+            across, down = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
+            if 0 < across <= width and 0 < down <= height:
+                return self.rng.randint(height - down + 1), self.rng.randint(width - across + 1), down, across
+        across, down = width, height
+        if width / height < self.ratio[0]:
+            down = int(round(width / self.ratio[0]))
+        elif width / height > self.ratio[1]:
+            across = int(round(height * self.ratio[1]))
+        return (height - down) // 2, (width - across) // 2, down, across
+
+    def apply(self, value):
+        image = image_of(value, type(self).__name__)
+        return resized(cut(image, *self.box(*image.shape[:2]), type(self).__name__), *self.pair, self.inter)
+
+
+class RandomCropDecodeResize(RandomResizedCrop):
+    """The same, of the bytes of an image file."""
+
+    def apply(self, value):
+        return super().apply(decode(value))
+
+
+def warped(image, size, x, y, inter, fill_value=0):
+    """Pixels of an image at places x, y, which have the new size."""
+    height, width = image.shape[:2]
+    if inter == Inter.NEAREST:
+        parts = [(np.rint(y).astype(int), np.rint(x).astype(int), 1.0)]
+    else:
+        top, left = np.floor(y).astype(int), np.floor(x).astype(int)
+        parts = [(top + i, left + j, (1 - abs(y - top - i)) * (1 - abs(x - left - j))) for i in (0, 1) for j in (0, 1)]
+    made = np.zeros((*size, *image.shape[2:]), np.float64)
+    for rows, columns, share in parts:
+        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
+        found = image[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
+        spread = (lambda each: each[..., None] if image.ndim == 3 else each)
+        made += spread(np.broadcast_to(share, size)) * np.where(spread(inside), found, fill_value)
+    return to_kind(made, image.dtype)
+
+
+class Rotate(Transform):
+    """Turned by degrees, against the clock, the size kept unless `expand`."""
+
+    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+        self.degrees, self.inter, self.expand, self.center, self.fill_value = degrees, resample, expand, center, fill_value
+
+    def apply(self, value):
+        image = image_of(value, type(self).__name__)
+        angle = math.radians(self.angle())
+        cosine, sine = math.cos(angle), math.sin(angle)
+        height, width = image.shape[:2]
+        middle = self.center or ((width - 1) / 2, (height - 1) / 2)
+        size = (height, width)
+        if self.expand:
+            box = abs(width * sine) + abs(height * cosine), abs(width * cosine) + abs(height * sine)
+            size = tuple(int(math.ceil(round(each, 6))) for each in box)
+        down, across = np.indices(size).astype(np.float64)
+        turned_about = ((size[1] - 1) / 2, (size[0] - 1) / 2) if self.expand else middle
+        across, down = across - turned_about[0], down - turned_about[1]
+        x, y = cosine * across - sine * down + middle[0], sine * across + cosine * down + middle[1]
+        return warped(image, size, x, y, self.inter, self.fill_value)
+
+    def angle(self):
+        return self.degrees
+
+
+class RandomRotation(Rotate):
+    """Turned by random degrees."""
+
+    def angle(self):
+        low, high = (-self.degrees, self.degrees) if isinstance(self.degrees, numbers.Real) else self.degrees
+        return self.rng.uniform(low, high)
+
+
+class Affine(Transform):
+    """Turned by degrees, moved by shares of the size, scaled and sheared about the middle."""
+
+    def __init__(self, degrees, translate, scale, shear, resample=Inter.NEAREST, fill_value=0):
+        if scale <= 0:
+            raise ValueError("Input scale must be greater than 0.")
+        self.settings = (degrees, tuple(translate), scale, tuple(np.broadcast_to(shear, 2)))
+        self.inter, self.fill_value = inter_of(resample), fill_value
+
+    def chosen(self):
+        """(degrees, shares, scale, shear) of an image."""
+        return self.settings
+
+    def apply(self, value):
+        image = image_of(value, type(self).__name__)
+        degrees, translate, scale, shear = self.chosen()
+        height, width = image.shape[:2]
+        turn, lean_x, lean_y = (math.radians(each) for each in (degrees, *shear))
+        forward = np.array([[math.cos(turn - lean_y) / math.cos(lean_y), -math.cos(turn - lean_y) * math.tan(lean_x) / math.cos(lean_y) - math.sin(turn)],
+                            [math.sin(turn - lean_y) / math.cos(lean_y), -math.sin(turn - lean_y) * math.tan(lean_x) / math.cos(lean_y) + math.cos(turn)]])
+        back = np.linalg.inv(forward * scale)
+        down, across = np.indices((height, width)).astype(np.float64)
+        middle = ((width - 1) / 2, (height - 1) / 2)
+        across, down = across - middle[0] - translate[0] * width, down - middle[1] - translate[1] * height
+        x, y = back[0, 0] * across + back[0, 1] * down + middle[0], back[1, 0] * across + back[1, 1] * down + middle[1]
+        return warped(image, (height, width), x, y, self.inter, self.fill_value)
+
+
+class RandomAffine(Affine):
+    """The same by random amounts within ranges."""
+
+    def __init__(self, degrees, translate=None, scale=None, shear=None, resample=Inter.NEAREST, fill_value=0):
+        if isinstance(degrees, numbers.Real) and degrees < 0:
+            raise ValueError("If degrees is a single number, it cannot be negative.")
+        self.degrees = (-degrees, degrees) if isinstance(degrees, numbers.Real) else tuple(degrees)
+        if translate is not None and (len(translate) not in (2, 4) or any(not -1 <= each <= 1 for each in translate)):
+            raise ValueError("translate should be a list or tuple of 2 or 4 numbers from -1 to 1.")
+        if scale is not None and (len(scale) != 2 or scale[0] < 0 or scale[1] <= 0 or scale[0] > scale[1]):
+            raise ValueError("scale should be (min, max) of numbers that are not negative.")
+        self.translate, self.scale, self.shear = translate, scale, shear
+        self.inter, self.fill_value = inter_of(resample), fill_value
+
+    def chosen(self):
+        """(degrees, shares, scale, shear) of an image."""
+        draw = self.rng.uniform
+        moves = self.translate or (0, 0)
+        moves = moves if len(moves) == 4 else (-moves[0], moves[0], -moves[1], moves[1])
+        lean = self.shear if self.shear is not None else 0
+        lean = (-lean, lean, 0, 0) if isinstance(lean, numbers.Real) else (*lean, 0, 0)[:4]
+        return (draw(*self.degrees), (draw(*moves[:2]), draw(*moves[2:])), draw(*self.scale) if self.scale else 1.0,
+                (draw(*lean[:2]), draw(*lean[2:])))
+
+
+class PadToSize(Transform):
+    """Filled up to a size, at the offset or in the middle."""
+
+    def __init__(self, size, offset=None, fill_value=0, padding_mode=Border.CONSTANT):
+        self.pair, self.offset, self.fill_value, self.mode = size_of(size), offset, fill_value, padding_mode
+
+    def apply(self, value):
+        image = image_of(value, "PadToSize")
+        free = [want - have for want, have in zip(self.pair, image.shape)]
+        if min(free) < 0:
+            raise RuntimeError(f"PadToSize: the target size {self.pair} is smaller than the image of shape {list(image.shape)}.")
+        top, left = [each // 2 for each in free] if self.offset in (None, []) else np.broadcast_to(self.offset, 2)
+        return filled(image, left, top, free[1] - left, free[0] - top, self.fill_value, self.mode)
+
+
+class ResizedCrop(Transform):
+    """A part of an image, resized."""
+
+    def __init__(self, top, left, height, width, size, interpolation=Inter.BILINEAR):
+        self.box, self.pair, self.inter = (top, left, height, width), size_of(size), inter_of(interpolation)
+
+    def apply(self, value):
+        return resized(cut(image_of(value, "ResizedCrop"), *self.box, "ResizedCrop"), *self.pair, self.inter)
+
+
+class FiveCrop(Transform):
+    """The four corners and the middle."""
+
+    one_column = False
+
+    def __init__(self, size):
+        self.pair = size_of(size)
+
+    def apply(self, value):
+        image = image_of(value, type(self).__name__)
+        (height, width), (rows, columns) = self.pair, image.shape[:2]
+        if height > rows or width > columns:
+            raise ValueError(f"Crop size {self.pair} is larger than the image of size {image.shape[:2]}.")
+        places = [(0, 0), (0, columns - width), (rows - height, 0), (rows - height, columns - width),
+                  ((rows - height) // 2, (columns - width) // 2)]
+        return tuple(image[top : top + height, left : left + width] for top, left in places)
+
+
+class TenCrop(FiveCrop):
+    """The same, and of the image turned round."""
+
+    def __init__(self, size, use_vertical_flip=False):
+        super().__init__(size)
+        self.axis = 0 if use_vertical_flip else 1
+
+    def apply(self, value):
+        return super().apply(value) + super().apply(np.flip(value, self.axis))
+
+
+class SlicePatches(Transform):
+    """An image cut into rows and columns of parts."""
+
+    one_column = False
+
+    def __init__(self, num_height=1, num_width=1, slice_mode=None, fill_value=0):
+        self.counts, self.fill_value = (num_height, num_width), fill_value
+
+    def apply(self, value):
+        image = image_of(value, "SlicePatches")
+        sizes = [-(-size // count) for size, count in zip(image.shape, self.counts)]
+        wide = [(0, size * count - have) for size, count, have in zip(sizes, self.counts, image.shape)]
+        image = np.pad(image, wide + [(0, 0)] * (image.ndim - 2), constant_values=self.fill_value)
+        return tuple(image[i * sizes[0] : (i + 1) * sizes[0], j * sizes[1] : (j + 1) * sizes[1]]
+                     for i in range(self.counts[0]) for j in range(self.counts[1]))

@@ -1,0 +1,160 @@
+"""What image transforms share: checks of their arguments, resampling, parts, rounding."""
+
+import functools
+import math
+import numbers
+
+import numpy as np
+
+from mindspore.dataset.vision.utils import Border, Inter
+
+
+def image_of(value, who):
+    """HW or HWC."""
+    value = np.asarray(value)
+    if value.ndim not in (2, 3):
+        raise RuntimeError(f"{who}: the shape of input must be <H,W,C> or <H,W>, but got rank: {value.ndim}")
+    return value
+
+
+def size_of(size, name="size"):
+    """(height, width) of a size; an int is a square."""
+    if isinstance(size, bool) or not isinstance(size, (int, list, tuple)):
+        raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], "
+                        f"but got {type(size)}.")
+    pair = (size, size) if isinstance(size, int) else tuple(size)
+    if len(pair) != 2:
+        raise TypeError(f"{name} should be a single integer or a list/tuple (h, w) of length 2.")
+    for each in pair:
+        if isinstance(each, bool) or not isinstance(each, (int, np.integer)):
+            raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>], but got {type(each)}.")
+        if not 0 < each < 2**31:
+            raise ValueError(f"Input {name} is not within the required interval of [1, 2147483647].")
+    return pair
+
+
+def probability(prob):
+    """A number from 0 to 1."""
+    if isinstance(prob, bool) or not isinstance(prob, numbers.Real):
+        raise TypeError(f"Argument prob with value {prob} is not of type [<class 'float'>, <class 'int'>], but got {type(prob)}.")
+    if not 0 <= prob <= 1:
+        raise ValueError("Input prob is not within the required interval of [0.0, 1.0].")
+    return prob
+
+
+@functools.lru_cache(64)
+def _weights(before, after, inter):
+    """The matrix [after, before] that resizes one axis; pixels have their centres at halves."""
+    centres = (np.arange(after) + 0.5) * before / after - 0.5
+    if inter == Inter.NEAREST:
+        places = np.minimum((np.arange(after) * before / after).astype(int), before - 1)
+        return np.eye(before, dtype=np.float32)[places]
+    if inter == Inter.AREA and after < before:
+        edges = np.arange(after + 1) * before / after
+        cells = np.arange(before)
+        cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
+        return (cover / cover.sum(1, keepdims=True)).astype(np.float32)
+    matrix = np.zeros((after, before), np.float32)
+    if inter in (Inter.CUBIC, Inter.PILCUBIC):
+        sharp, offsets = -0.75 if inter == Inter.CUBIC else -0.5, range(-1, 3)
+
+        def kernel(x):
+            x = abs(x)
+            return np.where(x <= 1, (sharp + 2) * x**3 - (sharp + 3) * x**2 + 1,
+                            np.where(x < 2, sharp * x**3 - 5 * sharp * x**2 + 8 * sharp * x - 4 * sharp, 0))
+    else:
+        offsets = range(2)
+
+        def kernel(x):
+            return np.clip(1 - abs(x), 0, 1)
+
+    first = np.floor(centres).astype(int)
+    for offset in offsets:
+        np.add.at(matrix, (np.arange(after), np.clip(first + offset, 0, before - 1)), kernel(centres - (first + offset)))
+    return matrix
+
+
+def resized(image, height, width, inter=Inter.LINEAR):
+    """An image in another size."""
+    image = image_of(image, "Resize")
+    if image.shape[:2] == (height, width):
+        return image
+    rows, columns = _weights(image.shape[0], height, inter), _weights(image.shape[1], width, inter)
+    flat = image.reshape(image.shape[0], -1).astype(np.float32)
+    made = (rows @ flat).reshape(height, image.shape[1], -1).transpose(1, 0, 2).reshape(image.shape[1], -1)
+    made = (columns @ made).reshape(width, height, -1).transpose(1, 0, 2).reshape(height, width, *image.shape[2:])
+    return to_kind(made, image.dtype)
+
+
+def to_kind(values, kind):
+    """Rounded and cut to an integer type's range."""
+    if np.dtype(kind).kind in "iu":
+        bounds = np.iinfo(kind)
+        values = np.clip(np.rint(values), bounds.min, bounds.max)
+    return values.astype(kind)
+
+
+def filled(image, left, top, right, bottom, fill_value=0, mode=Border.CONSTANT):
+    """An image with a border."""
+    width = ((top, bottom), (left, right)) + ((0, 0),) * (image.ndim - 2)
+    mode = Border(mode)
+    if mode != Border.CONSTANT:
+        return np.pad(image, width, mode={"edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[mode.value])
+    made = np.pad(image, width)
+    if np.any(fill_value):
+        inside = np.pad(np.ones(image.shape[:2], bool), width[:2])
+        made[~inside] = fill_value
+    return made
+
+
+def sides_of(padding):
+    """(left, top, right, bottom) of one, two or four numbers."""
+    if isinstance(padding, int):
+        return (padding,) * 4
+    padding = tuple(padding)
+    if len(padding) == 2:
+        return padding * 2
+    if len(padding) != 4:
+        raise ValueError("The size of the padding list or tuple should be 2 or 4.")
+    return padding
+
+
+def inter_of(value):
+    """An Inter."""
+    if not isinstance(value, Inter):
+        raise TypeError(f"Argument interpolation with value {value} is not of type [<enum 'Inter'>], but got {type(value)}.")
+    return value
+
+
+def cut(image, top, left, height, width, who):
+    """A part of an image."""
+    if top < 0 or left < 0 or top + height > image.shape[0] or left + width > image.shape[1]:
+        raise RuntimeError(f"{who}: the crop box [{top}, {left}, {height}, {width}] is out of the image of shape {list(image.shape)}")
+    return image[top : top + height, left : left + width]
+
+
+class Perhaps:
+    def __init__(self, prob=0.5):
+        self.prob = probability(prob)
+
+    def apply(self, value):
+        return super().apply(value) if self.rng.random_sample() < self.prob else value
+
+
+def range_of(value, name, centre=1.0, least=0.0, most=math.inf):
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"The input value of {name} cannot be negative.")
+        value = (max(least, centre - value), centre + value)
+    low, high = value
+    if not least <= low <= high <= most:
+        raise ValueError(f"{name} is not within the required interval.")
+    return low, high
+
+
+def ordered(pair, name):
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        raise TypeError(f"Argument {name} with value {pair} is not of type [<class 'tuple'>, <class 'list'>] of length 2.")
+    if pair[0] < 0 or pair[1] <= 0 or pair[0] > pair[1]:
+        raise ValueError(f"{name} should be in (min,max) format. Got (max,min).")
+    return tuple(pair)
