@@ -133,6 +133,8 @@ class Engine {
   virtual std::optional<std::string> refuses(const Group& group) const = 0;
   /// The same without the reason.
   virtual bool takes(const Group& group) const { return !refuses(group); }
+  /// The same, by the kernel that `other` has if that takes this group as well: the same nodes at other dims.
+  virtual bool takes_as(const Group& group, const Group& /*other*/) const { return takes(group); }
   /// All kernels that were considered for the group, best first; shown by `cairn why`.
   virtual std::vector<Candidate> candidates(const Group& group) const = 0;
   /// Requires that refuses(group) is nothing.

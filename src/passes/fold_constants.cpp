@@ -24,15 +24,16 @@ bool of_constants(const Node& node) {
 }
 
 // Whether the node repeats a few constant elements many times: it is not folded, since the result (for example a
-// variable's initial content) would take memory twice.
+// variable's initial content) would take memory in each plan, and steps that update it in place would copy it.
 bool repeats(const Node& node) {
-  constexpr int64_t kMuch = 1 << 20, kTimes = 16;  // bytes
+  constexpr int64_t kMuch = 1 << 20, kMuchOfOne = 1 << 14, kTimes = 16;  // bytes
   const Type& y = node.result()->type;
   if (!node.op->has_role(Role::shape) || !of_constants(node) || !y.is_static()) return false;
   const std::optional<int64_t> count = element_count(y.shape.sizes());
   if (!count || *count > INT64_MAX / 64) return false;
   const auto bytes = static_cast<int64_t>(storage_bytes(y.dtype, *count));
-  return bytes > kMuch && bytes / kTimes > static_cast<int64_t>(constant_of(node.inputs[0])->bytes());
+  return bytes > (constant_of(node.inputs[0])->count() == 1 ? kMuchOfOne : kMuch) &&
+         bytes / kTimes > static_cast<int64_t>(constant_of(node.inputs[0])->bytes());
 }
 
 bool foldable(const Node& node) {

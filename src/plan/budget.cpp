@@ -35,6 +35,11 @@ Arena PlanBudget::take_spare(size_t least, size_t most) {
   return std::exchange(spare_, {});
 }
 
+bool PlanBudget::has_smaller_spare(size_t bytes) {
+  const ShieldedLock lock(mutex_);
+  return spare_.data && spare_.bytes < bytes;
+}
+
 void PlanBudget::give_spare(Arena arena) {
   {
     const ShieldedLock lock(mutex_);

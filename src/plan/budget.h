@@ -37,6 +37,7 @@ class PlanBudget {
   void remove(const Program* program);
   /// The spare arena if it has so many bytes, else none.
   Arena take_spare(size_t least, size_t most);
+  bool has_smaller_spare(size_t bytes);
   /// The arena of a plan's first run becomes the spare one if others came before it, as it does where dims change, and
   /// it is larger than the spare one so far; else it is freed.
   void give_spare(Arena arena);

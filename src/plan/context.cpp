@@ -15,6 +15,7 @@ namespace cairn {
 namespace {
 
 constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kRoom = 8;  // where arenas grow: a part of an arena that the next ones may need
 
 // Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the
 // part of it that fills whole ones.
@@ -125,7 +126,9 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
     }
   }
   const auto host = plan.arena_bytes.find(&host_memory());
-  const Arena spare = host == plan.arena_bytes.end() ? Arena{} : budget_->take_spare(host->second, 4 * host->second);
+  const size_t bytes = host == plan.arena_bytes.end() ? 0 : host->second;
+  Arena spare = budget_->take_spare(bytes, 4 * bytes);
+  if (budget_->has_smaller_spare(bytes)) spare = make_arena(host_memory(), bytes + bytes / kRoom);
   auto context = std::make_unique<Context>(plan, nullptr, spare);
   budget_->take(context->bytes());
   return context;

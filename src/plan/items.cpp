@@ -67,16 +67,10 @@ class Order {
     ++waits_[later];
   }
 
-  const Value* behind_views(const Value* value) const {
-    while (value->producer && is_view(*value->producer) && !item_of_.count(value->producer))
-      value = value->producer->inputs[0];
-    return value;
-  }
-
   void follow_makers() {
     for (size_t i = 0; i < items_.list.size(); ++i)
       for (const Value* input : items_.list[i].group.inputs) {
-        const Value* made = behind_views(input);
+        const Value* made = items_.behind_views(input);
         if (!made->producer)
           items_.readers[made].push_back(i);
         else if (auto maker = item_of_.find(made->producer); maker != item_of_.end())
@@ -99,7 +93,7 @@ class Order {
   void follow_readers() {
     const Block& body = function_.body;
     for (auto [result, param] : function_.updates) {
-      const Value* made = behind_views(body.results[result]);
+      const Value* made = items_.behind_views(body.results[result]);
       auto found = made->producer ? item_of_.find(made->producer) : item_of_.end();
       if (found == item_of_.end()) continue;
       const size_t writer = found->second;
@@ -203,6 +197,12 @@ class Chooser {
 };
 
 }  // namespace
+
+const Value* Items::behind_views(const Value* value) const {
+  while (value->producer && is_view(*value->producer) && !nodes.count(value->producer))
+    value = value->producer->inputs[0];
+  return value;
+}
 
 bool is_view(const Node& node) {
   return node.op->has(kView) && !is_host_object(node.result()->type) && !is_host_object(node.inputs[0]->type);

@@ -20,6 +20,9 @@ struct Items {
   std::vector<Item> list;
   std::unordered_set<const Node*> nodes;  // of all items; constants, and views that no engine took, belong to no item
   std::unordered_map<const Value*, std::vector<size_t>> readers;  // param -> items that read it, through views as well
+
+  /// The value whose elements this one has, in front of views that no engine took.
+  const Value* behind_views(const Value* value) const;
 };
 
 /// Whether the result aliases its input, with other dims.

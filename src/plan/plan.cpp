@@ -11,6 +11,7 @@
 #include "plan/memory.h"
 #include "plan/reference_steps.h"
 #include "plan/scans.h"
+#include "plan/sibling.h"
 #include "support/code_memory.h"
 #include "support/memory.h"
 #include "support/stop.h"
@@ -67,8 +68,9 @@ std::unique_ptr<Function> cut_rest(Function& function) {
 class Planner {
  public:
   Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
-          Packer& packer)
-      : module_(std::move(module)), options_(options), packer_(packer), plan_(std::make_shared<Plan>()) {
+          Packer& packer, const Plan* earlier)
+      : module_(std::move(module)), options_(options), packer_(packer), earlier_(earlier),
+        plan_(std::make_shared<Plan>()) {
     plan_->function = std::move(function);
   }
 
@@ -77,15 +79,18 @@ class Planner {
     auto rest = cut_rest(*plan_->function);
     body_ = &plan_->function->body;
     uses_.emplace(*body_);
-    items_ = make_items(*module_, *plan_->function, *uses_, options_);
+    choose_items();
     has_rest_ = rest != nullptr;
-    if (rest) plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_for_body(SIZE_MAX), packer_);
+    if (rest) {
+      plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_for_body(SIZE_MAX), packer_);
+      if (earlier_ && earlier_->rest) plan_->rest->follow(*earlier_->rest);
+    }
     find_roots();
     make_outputs();
     start_in_outputs();
-    for (Item& item : items_.list) {
+    for (size_t i = 0; i < items_.list.size(); ++i) {
       stop_point();
-      make_step(item);
+      make_step(i);
     }
     finish_outputs();
     place_buffers();
@@ -98,6 +103,14 @@ class Planner {
   }
 
  private:
+  void choose_items() {
+    if (earlier_) sibling_ = Sibling::find(*earlier_, *plan_->function);
+    auto items = sibling_ ? sibling_->items() : std::nullopt;
+    if (!items) sibling_.reset();
+    items_ = items ? std::move(*items) : make_items(*module_, *plan_->function, *uses_, options_);
+    if (sibling_) plan_->sibling = earlier_->function;
+  }
+
   bool is_brief() const {
     constexpr double kBrief = 20e3, kFlops = 50, kBytes = 20;  // ns; per ns
     double time = 0;
@@ -277,7 +290,8 @@ class Planner {
     return copies_[key] = copy;
   }
 
-  void make_step(Item& item) {
+  void make_step(size_t number) {
+    Item& item = items_.list[number];
     PlannedStep step;
     MemorySpace* space = item.engine ? &item.engine->memory() : &host_memory();
     step.engine = item.engine;
@@ -287,13 +301,14 @@ class Planner {
         return !made->producer && made->index >= options_.first_that_stays;
       };
       MakeContext context{packer_, options_.threads, stays};
-      step.step = item.engine->make(item.group, context);
+      step.step =
+          sibling_ && sibling_->serves(number) ? sibling_->step(number).step : item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
       step.cost = cost_of(item.group);
       for (size_t i = 0; i < item.group.inputs.size(); ++i)
         step.inputs.push_back(input_buffer(*step.step, item.group, i, space));
     } else {
-      make_control(item, step);
+      make_control(item, step, sibling_ ? &sibling_->step(number) : nullptr);
       for (const Value* input : step.control->inputs) step.inputs.push_back(in_space(input, space));
     }
     for (size_t buffer : step.inputs) touch(buffer);
@@ -357,7 +372,12 @@ class Planner {
     return add_buffer(std::move(none));
   }
 
-  void make_control(const Item& item, PlannedStep& step) {
+  void make_control(const Item& item, PlannedStep& step, const PlannedStep* earlier) {
+    const auto add_program = [&](std::unique_ptr<Function> function, size_t changing) {
+      step.programs.push_back(
+          std::make_unique<Program>(module_, std::move(function), options_for_body(changing), packer_));
+      if (earlier) step.programs.back()->follow(*earlier->programs[step.programs.size() - 1]);
+    };
     step.control = &item.group.last();
     step.kernel = step.control->op->name;
     step.scan = scan_of(*step.control);
@@ -372,14 +392,12 @@ class Planner {
       const size_t changing = step.scan                ? step.scan->carried + step.scan->scanned
                               : is_loop(*step.control) ? step.control->results.size()
                                                        : SIZE_MAX;
-      step.programs.push_back(
-          std::make_unique<Program>(module_, std::move(function), options_for_body(changing), packer_));
+      add_program(std::move(function), changing);
     }
     if (is_call(*step.control)) {
       const Function* function = module_->find(callee_name(*step.control));
       CHECK(function, "callee");
-      step.programs.push_back(
-          std::make_unique<Program>(module_, clone(*function), options_for_body(SIZE_MAX), packer_));
+      add_program(clone(*function), SIZE_MAX);
     } else if (step.scan) {
       plan_scan(step);
     } else {
@@ -566,6 +584,8 @@ class Planner {
   std::shared_ptr<const Module> module_;
   const PlanOptions& options_;
   Packer& packer_;
+  const Plan* earlier_;
+  std::optional<Sibling> sibling_;  // `earlier_`, where it serves
   std::shared_ptr<Plan> plan_;
   Block* body_ = nullptr;
   std::optional<Uses> uses_;
@@ -583,9 +603,9 @@ class Planner {
 }  // namespace
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
-                                      const PlanOptions& options, Packer& packer) {
+                                      const PlanOptions& options, Packer& packer, const Plan* sibling) {
   prepare(*module, *function, options);
-  auto plan = Planner(module, std::move(function), options, packer).make();
+  auto plan = Planner(module, std::move(function), options, packer, sibling).make();
   tell_reference_steps(*plan, *module, options);
   return plan;
 }

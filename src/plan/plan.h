@@ -48,7 +48,7 @@ struct Plan;
 /// A step of an engine, a control node that runs programs, or (neither set) a copy of inputs[0] to outputs[0].
 struct PlannedStep {
   const Engine* engine = nullptr;
-  std::unique_ptr<Step> step;
+  std::shared_ptr<const Step> step;
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
   /// For `if` and `while` with static types: the plans of the regions, whose arenas are in this step's workspace. Empty
@@ -70,7 +70,9 @@ struct PlannedStep {
 
 struct Plan {
   ~Plan();
-  std::unique_ptr<Function> function;  // specialised to the input dims; owns the nodes that groups point to
+  std::shared_ptr<Function> function;  // specialised to the input dims; owns the nodes that groups point to
+  /// The function of the earlier plan whose choices this one took over, which its steps may refer to; null: it chose itself.
+  std::shared_ptr<const Function> sibling;
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
   std::vector<size_t> outputs;    // buffer of each function result; with `rest`: of each of its inputs
@@ -100,6 +102,9 @@ class Program {
   std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same) const;
   const Function& function() const { return *function_; }
   const Module& module() const { return *module_; }
+  /// Until it has plans of its own that chose for themselves, plans take over choices from those of `other`, a program of
+  /// the same function or of one that differs in dims.
+  void follow(const Program& other);
 
   /// For the budget: the latest time stamp of use among the plans, and the earliest among those that are not running.
   uint64_t last_use() const;
@@ -114,14 +119,17 @@ class Program {
   std::unique_ptr<Function> function_;
   PlanOptions options_;
   Packer* packer_;
+  std::shared_ptr<const Plan> sibling() const;
+
   mutable std::shared_mutex mutex_;
+  mutable std::weak_ptr<const Plan> sibling_;  // the latest that chose for itself
   mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // most recently made first
 };
 
-/// Plans a function whose params are static (or host objects). The plan owns `function`. Throws Error unsupported when
-/// no engine takes a node.
+/// Plans a function whose params are static (or host objects). The plan owns `function`, and takes over what it can from
+/// `sibling`, a plan of the same function at other dims or null. Throws Error unsupported when no engine takes a node.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
-                                      const PlanOptions& options, Packer& packer);
+                                      const PlanOptions& options, Packer& packer, const Plan* sibling = nullptr);
 
 /// A copy of the function for these input dims, with types inferred again and shape computations folded.
 /// Throws Error invalid_argument when the dims do not fit the declared input types, invalid_model when an op refuses.

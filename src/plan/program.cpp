@@ -52,13 +52,14 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
     return std::equal(key.begin(), key.end(), dims.begin(), dims.end());
   };
   if (auto plan = find(same)) return plan;
-  auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_);
+  auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_, sibling().get());
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
     for (const auto& [key, other] : plans_)
       if (same(key)) return other;  // made meanwhile by another thread
     plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
+    if (!plan->sibling) sibling_ = plan;
     plan->contexts->touch();
     if (plans_.size() > kMostPlans) {
       auto oldest = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
@@ -71,6 +72,13 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
   if (options_.budget->used() > options_.budget->most()) options_.budget->make_room();
   return plan;
 }
+
+std::shared_ptr<const Plan> Program::sibling() const {
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
+  return sibling_.lock();
+}
+
+void Program::follow(const Program& other) { sibling_ = other.sibling(); }
 
 uint64_t Program::last_use() const {
   const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);

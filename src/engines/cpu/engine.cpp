@@ -56,6 +56,13 @@ class CpuEngine final : public Engine {
 
   bool takes(const Group& group) const override { return kernel_for(Question(group), group) != nullptr; }
 
+  bool takes_as(const Group& group, const Group& other) const override {
+    const Question question(group);
+    const auto* kernel = static_cast<const CpuKernel*>(other.kernel);
+    if (kernel && !question.refusal(*kernel)) group.kernel = kernel;
+    return kernel_for(question, group) != nullptr;
+  }
+
   std::vector<Candidate> candidates(const Group& group) const override {
     const Question question(group);
     std::vector<Candidate> list;
