@@ -4,15 +4,16 @@
 #include <limits>
 
 #include "frontends/fold.h"
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/attention.h"
 #include "frontends/onnx/subgraph.h"
 #include "frontends/reshape.h"
 #include "ir/expression.h"
 
 namespace cairn::onnx {
-namespace {
 
+namespace {
 constexpr int64_t kMostHeads = 1 << 20;
+}
 
 int64_t known_dim(OpContext& c, const Value* x, size_t axis, const char* what) {
   if (!x->type.shape.ranked || x->type.shape.rank() <= axis || !x->type.shape.dims[axis].known())
@@ -20,7 +21,6 @@ int64_t known_dim(OpContext& c, const Value* x, size_t axis, const char* what) {
   return x->type.shape.dims[axis].size;
 }
 
-/// [batch, length, heads * size] as [batch, heads, length, size].
 Value* in_heads(OpContext& c, Value* x, int64_t heads) {
   const int64_t hidden = known_dim(c, x, 2, "the size of the heads");
   if (heads < 1 || heads > kMostHeads || hidden % heads != 0)
@@ -31,7 +31,6 @@ Value* out_of_heads(OpContext& c, Value* x) {
   const int64_t heads = known_dim(c, x, 1, "the heads"), size = known_dim(c, x, 3, "the size of the heads");
   return reshape_to(transposed(x, {0, 2, 1, 3}, c.b), {{-1, 0}, {-1, 1}, {heads * size}}, c.b);
 }
-/// Each of the heads, dim 1, as often as it takes to have `heads`.
 Value* repeated_heads(OpContext& c, Value* x, int64_t heads) {
   const int64_t own = known_dim(c, x, 1, "the heads");
   if (own == heads) return x;
@@ -48,6 +47,35 @@ Value* counted(Value* size, Builder& b) {
       b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}}),
       b);
 }
+Value* turned(Value* x, Value* cosines, Value* sines, int64_t count, bool interleaved, Builder& b) {
+  const auto part = [&](Value* from, int64_t begin, int64_t end, int64_t step = 1) {
+    const size_t rank = from->type.shape.rank();
+    std::vector<int64_t> begins(rank, 0), ends(rank, kToTheEnd), steps(rank, 1);
+    begins.back() = begin, ends.back() = end, steps.back() = step;
+    return b.add("slice", {from, b.ints(begins), b.ints(ends)}, {{"steps", steps}});
+  };
+  const Dim size = x->type.shape.dims.back();
+  if (!size.known() || count < 2 || count > size.size || count % 2 != 0)
+    fail(ErrorKind::invalid_model, "", "turns {} of {} numbers", count, to_string(size));
+  const auto angles = [&](Value* cache) { return expand_dims(part(cache, 0, count / 2), {1}, b); };
+  const Var cosine(b, angles(cosines)), sine(b, angles(sines));
+  Value* whole = part(x, 0, count);
+  const Var first(b, interleaved ? part(whole, 0, kToTheEnd, 2) : part(whole, 0, count / 2));
+  const Var second(b, interleaved ? part(whole, 1, kToTheEnd, 2) : part(whole, count / 2, count));
+  Value *real = (cosine * first - sine * second).value, *imaginary = (sine * first + cosine * second).value;
+  Value* y;
+  if (interleaved) {
+    y = b.add("concat", {expand_dims(real, {4}, b), expand_dims(imaginary, {4}, b)}, {{"axis", int64_t{4}}});
+    y = reshape_to(y, {{-1, 0}, {-1, 1}, {-1, 2}, {count}}, b);
+  } else {
+    y = b.add("concat", {real, imaginary}, {{"axis", int64_t{3}}});
+  }
+  if (count == size.size) return y;
+  return b.add("concat", {y, part(x, count, size.size)}, {{"axis", int64_t{3}}});
+}
+
+namespace {
+
 Value* both(Value* a, Value* with, const char* op, Builder& b) { return a == nullptr ? with : b.add(op, {a, with}); }
 
 /// What the mask, causality, windows and lengths forbid: `added` to the scores, and the places that are `allowed`; both may be
@@ -207,42 +235,19 @@ void flex_attention(OpContext& c) {
   c.out = {cast_to(b.add("matmul", {shares, in(2)}), dtype, b)};
 }
 
-/// x turned by the angles of its places: pairs lie side by side (interleaved) or half the size apart.
 void rotary_embedding(OpContext& c) {
   c.expect_inputs(3, 4);
-  Builder& b = c.b;
-  const bool flat = c.rank(0) == 3, interleaved = c.integer("interleaved", 0) != 0;
+  const bool flat = c.rank(0) == 3;
   if (!flat && c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3 or 4", c.rank(0));
   Value* x = flat ? in_heads(c, c.in[0], c.integer("num_heads")) : c.in[0];
-  const int64_t size = known_dim(c, x, 3, "the size of the heads");
-  int64_t turned = c.integer("rotary_embedding_dim", 0);
-  if (turned == 0) turned = size;
-  if (turned < 2 || turned > size || turned % 2 != 0)
-    fail(ErrorKind::invalid_model, "", "turns {} of {} numbers", turned, size);
-  const auto part = [&](Value* from, int64_t begin, int64_t end, int64_t step = 1) {
-    const size_t rank = from->type.shape.rank();
-    std::vector<int64_t> begins(rank, 0), ends(rank, kToTheEnd), steps(rank, 1);
-    begins.back() = begin, ends.back() = end, steps.back() = step;
-    return b.add("slice", {from, b.ints(begins), b.ints(ends)}, {{"steps", steps}});
-  };
+  const int64_t count = c.integer("rotary_embedding_dim", 0);
   const auto angles = [&](size_t input) {
-    Value* cache = c.given(3) ? b.add("gather", {c.in[input], c.in[3]}) : c.in[input];
+    Value* cache = c.given(3) ? c.b.add("gather", {c.in[input], c.in[3]}) : c.in[input];
     if (cache->type.shape.rank() != 3) fail(ErrorKind::invalid_model, "", "input {} has other dims", input);
-    return expand_dims(part(cache, 0, turned / 2), {1}, b);
+    return cache;
   };
-  const Var cosine(b, angles(1)), sine(b, angles(2));
-  Value* whole = part(x, 0, turned);
-  const Var first(b, interleaved ? part(whole, 0, kToTheEnd, 2) : part(whole, 0, turned / 2));
-  const Var second(b, interleaved ? part(whole, 1, kToTheEnd, 2) : part(whole, turned / 2, turned));
-  Value *real = (cosine * first - sine * second).value, *imaginary = (sine * first + cosine * second).value;
-  Value* y;
-  if (interleaved) {
-    y = b.add("concat", {expand_dims(real, {4}, b), expand_dims(imaginary, {4}, b)}, {{"axis", int64_t{4}}});
-    y = reshape_to(y, {{-1, 0}, {-1, 1}, {-1, 2}, {turned}}, b);
-  } else {
-    y = b.add("concat", {real, imaginary}, {{"axis", int64_t{3}}});
-  }
-  if (turned < size) y = b.add("concat", {y, part(x, turned, size)}, {{"axis", int64_t{3}}});
+  Value* y = turned(x, angles(1), angles(2), count == 0 ? known_dim(c, x, 3, "the size of the heads") : count,
+                    c.integer("interleaved", 0) != 0, c.b);
   c.out = {flat ? out_of_heads(c, y) : y};
 }
 

@@ -419,7 +419,7 @@ std::vector<std::span<const Row>> row_families() {
   return {array_rows(),     attention_rows(), loss_rows(),     random_rows(),    selection_rows(),
           sequence_rows(),  text_rows(),      control_rows(),  detection_rows(), image_rows(),
           math_rows(),      composed_rows(),  element_rows(),  network_rows(),   quantisation_rows(),
-          recurrent_rows(), signal_rows(),    learning_rows(), tree_rows()};
+          recurrent_rows(), signal_rows(),    learning_rows(), tree_rows(),      contrib_rows()};
 }
 
 }  // namespace

@@ -121,6 +121,7 @@ std::span<const Row> sequence_rows();
 std::span<const Row> text_rows();
 std::span<const Row> random_rows();
 std::span<const Row> control_rows();
+std::span<const Row> contrib_rows();
 std::span<const Row> image_rows();
 std::span<const Row> learning_rows();
 std::span<const Row> tree_rows();
