@@ -72,7 +72,7 @@ def _places(mask, dims):
     if mask.shape != dims:
         raise IndexError(f"the shape of the mask {mask.shape} does not match the tensor's {dims}")
     if not mask.shape:
-        raise IndexError("a bool alone is no index here")
+        raise IndexError("a bool tensor alone is no index here")
     rows = core.transpose(core.non_zero(mask), permutation=[1, 0])
     return [core.reshape(core.slice(rows, [i, 0], [i + 1, _MOST]), [-1]) for i in range(len(mask.shape))]
 

@@ -5,7 +5,7 @@ Operators and methods are attached by cairn.ms.methods, which stands above cairn
 import numpy
 
 from cairn.ms import dtypes, level
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Uncaptured, Wrong
 
 _PLAIN = (bool, int, float, complex, list, tuple, numpy.ndarray, numpy.generic)
 
@@ -25,7 +25,10 @@ def _elements(data, dtype):
         raise TypeError(f"For Tensor, the type of input_data should be Tensor, ndarray, number, list or tuple, but got {type(data).__name__}.")
     if isinstance(data, (list, tuple)):
         data = _nested(data)
-    made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
+    try:
+        made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
+    except ValueError as error:  # lists of unequal length, or texts where numbers are wanted
+        raise Wrong(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
     if made.dtype.kind not in "biufc":
         raise TypeError(f"For Tensor, input_data should hold numbers, but got elements of {made.dtype}.")
     if isinstance(data, numpy.ndarray) and made.ndim and not made.size:

@@ -126,8 +126,9 @@ def sum_(self, axis=None, dtype=None, keepdims=False, initial=None):
 
 
 def mean(self, axis=(), keep_dims=False):
-    """Mean of the elements along axes."""
-    return core.reduce_mean(_floats(self), axes=_axes(self, axis), keep_dims=keep_dims)
+    """Mean of the elements along axes; of integers as integers."""
+    made = core.reduce_mean(_floats(self), axes=_axes(self, axis), keep_dims=keep_dims)
+    return promote.cast(made, promote.nptype(self)) if promote.nptype(self).kind in "iu" else made
 
 
 def prod(self, axis=(), keep_dims=False):

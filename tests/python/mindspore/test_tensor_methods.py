@@ -105,7 +105,7 @@ def test_errors(call, error):
 def test_element_types():
     x = Tensor(V)
     assert x.astype(ms.float16).dtype is ms.float16 and x.astype("float32").dtype is ms.float32
-    assert x.astype(np.int8).dtype is ms.int8 and x.sum().dtype is ms.int32 and x.mean().dtype is ms.float32
+    assert x.astype(np.int8).dtype is ms.int8 and x.sum().dtype is ms.int32 and x.mean().dtype is ms.int32
     assert (x > 1).sum().asnumpy() == 3 and x.argmax().dtype is ms.int32
     assert x.set_dtype(ms.float32) is ms.float32 and x.dtype is ms.float32
     assert Tensor(A).copy().asnumpy() is not A and x.tolist() == [3, 1, 2, 7]

@@ -282,6 +282,9 @@ def initializer(init, shape=None, dtype=None):
             f"but got {type(init)}."
         )
     if isinstance(init, Tensor):
+        wanted = init.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
+        if wanted != tuple(init.shape):
+            raise ValueError(f"For 'initializer', the shape of the 'init' argument should be {wanted}, but got {tuple(init.shape)}.")
         return init
     shape = (shape,) if isinstance(shape, int) else tuple(shape if shape is not None else ())
     for each in shape:

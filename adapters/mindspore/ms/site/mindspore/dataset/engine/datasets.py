@@ -113,6 +113,8 @@ class Dataset:
     def batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, per_batch_map=None, input_columns=None,
               output_columns=None, column_order=None, pad_info=None, python_multiprocessing=False, max_rowsize=16):
         """Rows of batch_size rows each."""
+        if num_parallel_workers is not None:
+            whole(num_parallel_workers, "num_parallel_workers")
         return engine.transforming.Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns, column_order, pad_info)
 
     def padded_batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):
@@ -360,8 +362,10 @@ def _split_sizes(sizes, total):
 
 def zip(datasets):  # noqa: A001
     """Columns of several pipelines side by side."""
-    if not isinstance(datasets, (list, tuple)) or not datasets:
-        raise TypeError("The datasets to zip must be a tuple of datasets.")
+    if not isinstance(datasets, (list, tuple)):
+        raise TypeError(f"Invalid datasets, expected a tuple of datasets, but got {type(datasets)}.")
+    if len(datasets) < 2:
+        raise ValueError("Can't zip empty or just one dataset!")
     return engine.nodes.Zip(*datasets)
 
 

@@ -127,6 +127,8 @@ class GeneratorDataset(Mappable):
             if isinstance(column_names, str):
                 column_names = column_names.split(",")
             column_names = columns_of(column_names, "column_names")
+            if not column_names:
+                raise ValueError("column_names should not be empty.")
         self.source, self.names = source, column_names or schema.names()
         self.types = column_types or (schema.types() if schema is not None else None)
         if self.types is not None and len(self.types) != len(self.names):

@@ -146,6 +146,8 @@ class Flatten(Cell):
         super().__init__()
 
     def construct(self, x):
+        if not x.shape:
+            raise ValueError("For 'Flatten', the input must have at least 1 dimension, but got a scalar.")
         return basic.reshape(x, (x.shape[0], int(np.prod(x.shape[1:]))))
 
 

@@ -149,6 +149,7 @@ class LayerNorm(Cell):
         self.beta = Parameter(initializer(beta_init, normalized_shape), name="beta")
 
     def construct(self, x):
+        Validator.check_axis_in_range(self.begin_norm_axis, len(x.shape))
         return norms.layer_norm(x, self.gamma, self.beta, self.begin_norm_axis, self.epsilon)
 
     def extend_repr(self):

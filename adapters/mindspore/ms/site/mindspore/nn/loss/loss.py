@@ -228,6 +228,7 @@ class CrossEntropyLoss(LossBase):
     def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
         super().__init__(reduction)
         Validator.check_value_type("ignore_index", ignore_index, [int], "CrossEntropyLoss")
+        Validator.check_value_type("weight", weight, [Tensor, type(None)], "CrossEntropyLoss")
         Validator.check_value_type("label_smoothing", label_smoothing, [float], "CrossEntropyLoss")
         Validator.check_float_range(label_smoothing, 0.0, 1.0, Rel.INC_BOTH, "label_smoothing", "CrossEntropyLoss")
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing

@@ -101,6 +101,8 @@ class Optimizer(Cell):
 
     @staticmethod
     def _listed(parameters, owner):
+        if parameters is None:
+            raise ValueError(f"For '{owner}', the 'params' cannot be None.")
         if not isinstance(parameters, Iterable) or isinstance(parameters, (str, Tensor)):
             raise TypeError(f"For '{owner}', the 'params' must be Iterable, but got {type(parameters).__name__}.")
         parameters = list(parameters)
@@ -144,7 +146,7 @@ class Optimizer(Cell):
                     raise ValueError(f"For '{owner}', 'order_params' can be there once.")
                 order = list(group["order_params"])
                 continue
-            if not group.get("params"):
+            if not group["params"]:
                 raise ValueError(f"For '{owner}', a group of parameters must have 'params' that are not empty.")
             rate = self._rate(group["lr"], f"learning_rate_group_{number}", owner) if "lr" in group else default
             decay = _decay_kind(group.get("weight_decay", weight_decay), owner)
@@ -166,7 +168,7 @@ class Optimizer(Cell):
         names = set()
         for each in parameters:
             if each.name in names:
-                raise RuntimeError(f"For '{owner}', the name '{each.name}' of a parameter is there twice.")
+                raise ValueError(f"For '{owner}', the name '{each.name}' of a parameter is there twice.")
             names.add(each.name)
         self.parameters = ParameterTuple(parameters)
         self._parameters = self.params = self.parameters

@@ -36,6 +36,8 @@ class MultitypeFuncGraph:
     """MultitypeFuncGraph(name): a function with one form for each list of types, which register() adds."""
 
     def __init__(self, name, read_value=False):
+        if not isinstance(name, str):
+            raise TypeError(f"For 'MultitypeFuncGraph', the 'name' should be str, but got {type(name).__name__}.")
         self.name, self.entries = name, []
 
     def register(self, *type_names):

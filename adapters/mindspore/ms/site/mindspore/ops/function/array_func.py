@@ -280,9 +280,11 @@ def repeat_interleave(x, repeats, axis=None):
     )
 
 
-def meshgrid(inputs, indexing="xy"):
-    """Coordinates of a grid."""
-    return arrays.meshgrid(inputs, indexing)
+def meshgrid(*inputs, indexing="xy"):
+    """Coordinates of a grid, of a tuple of vectors or of several."""
+    if len(inputs) == 2 and isinstance(inputs[1], str):
+        inputs, indexing = inputs[:1], inputs[1]
+    return P.Meshgrid(indexing)(inputs[0] if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)) else inputs)
 
 
 def tril(input_x, diagonal=0):

@@ -1,6 +1,7 @@
 """The form of primitives: attributes at construction, tensors at the call, one function that computes."""
 
 import inspect
+import re
 
 import cairn
 import numpy as np
@@ -28,7 +29,7 @@ class Operator(Primitive):
 
 def _classed(name, error):
     text = str(error)
-    wrong_type = "element type" in text or "must be of" in text or "takes " in text
+    wrong_type = re.search(r"element type|must be of|takes |must be (floats|bool|[fiu]\d+), found", text)
     return (TypeError if wrong_type else ValueError)(f"For '{name}', {text}")
 
 
@@ -72,6 +73,8 @@ def primitive(name, compute, doc, prepare=None, **attributes):
         for key, value in bound.arguments.items():
             if isinstance(attributes[key], bool) and not isinstance(value, bool):
                 raise TypeError(f"For '{name}', the type of '{key}' must be bool, but got {type(value).__name__}.")
+            if key == "reduction" and name.endswith(("Loss", "Entropy")) and value not in ("none", "mean", "sum", "batchmean"):
+                raise ValueError(f"For '{name}', the 'reduction' must be one of none, mean and sum, but got {value}.")
             self.add_prim_attr(key, value)
         if prepare is not None:
             prepare(self)

@@ -17,7 +17,10 @@ def _shape_of(x, name):
 
 def _reshape(self, x, shape):
     shape = static(shape, "Reshape", "shape")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if isinstance(shape, int):
+        raise TypeError(f"For 'Reshape', the 'shape' must be a tuple, but got {shape}.")
+    for each in shape:
+        Validator.check_is_int(each, "shape", "Reshape")
     known, count = math.prod(s for s in shape if s != -1), math.prod(_shape_of(x, "Reshape"))
     if shape.count(-1) > 1:
         raise ValueError(f"For 'Reshape', at most one size can be -1, but got {shape}.")
@@ -28,7 +31,9 @@ def _reshape(self, x, shape):
 
 def _transpose(self, x, order):
     order, rank = static(order, "Transpose", "input_perm"), len(_shape_of(x, "Transpose"))
-    if sorted(each % max(rank, 1) for each in order) != list(range(rank)):
+    for each in order:
+        Validator.check_is_int(each, "input_perm", "Transpose")
+    if any(not -rank <= each < rank for each in order) or sorted(each % rank for each in order) != list(range(rank)):
         raise ValueError(f"For 'Transpose', 'input_perm' must be a permutation of {rank} axes, but got {tuple(order)}.")
     return core.transpose(x, permutation=[each % rank for each in order])
 
@@ -60,6 +65,8 @@ def _joined(name, inputs):
 
 
 def _concat(self, *inputs):
+    if len(inputs) == 1 and isinstance(inputs[0], Tensor):
+        raise TypeError("For 'Concat', the input must be a tuple or list of Tensors, but got a Tensor.")
     inputs = _joined("Concat", inputs)
     axis = Validator.check_axis_in_range(self.axis, len(inputs[0].shape))
     rest = {tuple(s for a, s in enumerate(each.shape) if a != axis) for each in inputs}
@@ -112,12 +119,17 @@ SplitV = primitive(
     "SplitV", _split_v, "Parts of given sizes.", size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED
 )
 Unstack = Unpack = primitive(
-    "Unstack", lambda self, x: arrays.unstack(tensor(x, "Unstack"), self.axis), "The parts along an axis, which goes.",
-    axis=0, num=None,
+    "Unstack", lambda self, x: arrays.unstack(x, Validator.check_axis_in_range(self.axis, len(tensor(x, "Unstack").shape))),
+    "The parts along an axis, which goes.", _axis_is_int, axis=0, num=None,
 )  # fmt: skip
 ParallelConcat = primitive(
     "ParallelConcat", lambda self, *inputs: core.concat(*_flat(inputs), axis=0), "Tensors along the first axis."
 )
+
+
+def _check_axes(axis, name):
+    for each in axis if isinstance(axis, (tuple, list)) else (axis,):
+        Validator.check_is_int(each, "axis", name)
 
 
 def _squeeze(self, x):
@@ -131,7 +143,9 @@ def _expand_dims(self, x, axis):
     return basic.expand(x, axis)
 
 
-Squeeze = primitive("Squeeze", _squeeze, "x without axes of size 1.", axis=())
+Squeeze = primitive(
+    "Squeeze", _squeeze, "x without axes of size 1.", lambda self: _check_axes(self.axis, "Squeeze"), axis=()
+)
 ExpandDims = primitive("ExpandDims", _expand_dims, "x with a new axis of size 1.")
 
 
@@ -264,9 +278,8 @@ Select = primitive("Select", _select, "x where the condition holds, else y.")
 def _one_hot(self, indices, depth, on_value, off_value):
     tensor(indices, "OneHot", "int", "indices")
     Validator.check_non_negative_int(static(depth, "OneHot", "depth"), "depth", "OneHot")
-    on_value, off_value = (
-        each if isinstance(each, Tensor) else Tensor(each, mstype.float32) for each in (on_value, off_value)
-    )
+    for each in (on_value, off_value):
+        tensor(each, "OneHot", argument="on_value and off_value")
     return arrays.one_hot(arrays.wide(indices), static(depth, "OneHot", "depth"), on_value, off_value, self.axis)
 
 
@@ -442,10 +455,17 @@ def _diag_part(x):
 
 DiagPart = unary("DiagPart", _diag_part, "any")
 Meshgrid = primitive(
-    "Meshgrid", lambda self, inputs: arrays.meshgrid(inputs, self.indexing), "Coordinates of a grid.", indexing="xy"
-)
-Tril = primitive("Tril", lambda self, x: arrays.band(x, None, self.diagonal), "Lower triangle.", diagonal=0)
-Triu = primitive("Triu", lambda self, x: arrays.band(x, -self.diagonal, None), "Upper triangle.", diagonal=0)
+    "Meshgrid", lambda self, inputs: arrays.meshgrid(inputs, self.indexing), "Coordinates of a grid.",
+    lambda self: Validator.check_string(self.indexing, ("xy", "ij"), "indexing", "Meshgrid"), indexing="xy",
+)  # fmt: skip
+
+
+def _check_diagonal(self):
+    Validator.check_is_int(self.diagonal, "diagonal", self.name)
+
+
+Tril = primitive("Tril", lambda self, x: arrays.band(x, None, self.diagonal), "Lower triangle.", _check_diagonal, diagonal=0)
+Triu = primitive("Triu", lambda self, x: arrays.band(x, -self.diagonal, None), "Upper triangle.", _check_diagonal, diagonal=0)
 
 
 def _segment(name, mode):
@@ -534,19 +554,35 @@ def _listed(sizes):
     return [sizes] * 2 if isinstance(sizes, int) else list(sizes)
 
 
+def _check_blocks(self):
+    for each in _blocks(self):
+        Validator.check_positive_int(each, "block_shape", self.name)
+    for each in np.ravel(getattr(self, "paddings", getattr(self, "crops", ()))).tolist():
+        Validator.check_non_negative_int(each, "paddings", self.name)
+
+
 for _name, _attribute in {"": "block_size", "ND": "block_shape"}.items():
     globals()["SpaceToBatch" + _name] = primitive(
-        "SpaceToBatch" + _name, lambda self, x: images.space_to_batch(x, _blocks(self), self.paddings), "Blocks as batch.",
+        "SpaceToBatch" + _name, lambda self, x: images.space_to_batch(x, _blocks(self), self.paddings), "Blocks as batch.", _check_blocks,
         **{_attribute: REQUIRED, "paddings": REQUIRED},
     )  # fmt: skip
     globals()["BatchToSpace" + _name] = primitive(
-        "BatchToSpace" + _name, lambda self, x: images.batch_to_space(x, _blocks(self), self.crops), "Batch as blocks.",
+        "BatchToSpace" + _name, lambda self, x: images.batch_to_space(x, _blocks(self), self.crops), "Batch as blocks.", _check_blocks,
         **{_attribute: REQUIRED, "crops": REQUIRED},
     )  # fmt: skip
 
+
+def _inverted(order):
+    if not isinstance(order, (tuple, list)) or any(isinstance(each, bool) or not isinstance(each, int) for each in order):
+        raise TypeError(f"For 'InvertPermutation', the input must be a tuple of int, but got {order}.")
+    if sorted(order) != list(range(len(order))):
+        raise ValueError(f"For 'InvertPermutation', the input must be a permutation, but got {tuple(order)}.")
+    return tuple(int(each) for each in np.argsort(order))
+
+
 InvertPermutation = primitive(
     "InvertPermutation",
-    lambda self, order: tuple(int(each) for each in np.argsort(order)),
+    lambda self, order: _inverted(order),
     "The permutation that undoes another.",
 )
 ScalarToArray = primitive("ScalarToArray", lambda self, value: Tensor(value), "A number as a tensor.")
@@ -565,7 +601,9 @@ TransShape = primitive("TransShape", lambda self, x, shape: basic.reshape(x, sha
 def _tuple_to_array(values):
     if not values or len({type(each) for each in values}) > 1:
         raise TypeError(f"For 'TupleToArray', all numbers must have one type, but got {values}.")
-    return Tensor(list(values), mstype.int64 if isinstance(values[0], int) else mstype.float32)
+    if not isinstance(values, tuple):
+        raise TypeError(f"For 'TupleToArray', the input must be a tuple, but got {type(values).__name__}.")
+    return Tensor(list(values), mstype.int32 if isinstance(values[0], int) else mstype.float32)
 
 
 def _scatter(name, mode, writer):
@@ -643,6 +681,7 @@ Roll = primitive(
     "Roll",
     lambda self, x: _rolled(x, self.shift, self.axis),
     "Elements moved along axes.",
+    lambda self: (_check_axes(self.shift, "Roll"), _check_axes(self.axis, "Roll")),
     shift=REQUIRED,
     axis=REQUIRED,
 )

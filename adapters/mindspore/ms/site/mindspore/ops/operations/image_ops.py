@@ -9,6 +9,8 @@ from mindspore.ops.operations._form import REQUIRED, primitive, static, tensor
 
 def _check(self):
     Validator.check_bool(self.align_corners, "align_corners", self.name)
+    for each in self.size:
+        Validator.check_positive_int(each, "size", self.name)
     if len(self.size) != 2:
         raise ValueError(f"For '{self.name}', the 'size' must be (height, width), but got {self.size}.")
     if self.align_corners and getattr(self, "half_pixel_centers", False):
@@ -88,6 +90,7 @@ ROIAlign = primitive(
     "ROIAlign",
     _roi_align,
     "Pooled samples of regions.",
+    lambda self: [Validator.check_is_int(getattr(self, each), each, "ROIAlign") for each in ("pooled_height", "pooled_width", "sample_num")],
     pooled_height=REQUIRED,
     pooled_width=REQUIRED,
     spatial_scale=REQUIRED,

@@ -13,8 +13,7 @@ _FLOATS = {
     "Tan": core.tan, "Asin": core.asin, "ACos": core.acos, "Atan": core.atan, "Sinh": core.sinh, "Cosh": core.cosh,
     "Asinh": core.asinh, "Acosh": core.acosh, "Atanh": core.atanh, "Erf": core.erf, "Erfc": core.erfc,
     "Erfinv": core.erf_inverse, "Lgamma": core.log_gamma, "Digamma": core.digamma, "BesselI0e": core.bessel_i0e,
-    "BesselI1e": core.bessel_i1e, "Rint": core.round, "IsNan": core.is_nan, "IsInf": core.is_inf,
-    "IsFinite": core.is_finite, "Floor": core.floor, "Ceil": core.ceil, "MatrixInverse": core.matrix_inverse,
+    "BesselI1e": core.bessel_i1e, "Rint": core.round, "Floor": core.floor, "Ceil": core.ceil, "MatrixInverse": core.matrix_inverse,
     "MatrixDeterminant": core.determinant, "LogMatrixDeterminant": core.log_determinant,
 }  # fmt: skip
 _NUMBERS = {"Abs": core.abs, "Neg": core.neg, "Sign": core.sign, "Square": core.square}
@@ -31,6 +30,17 @@ for _name, _row in _FLOATS.items():
     globals()[_name] = unary(_name, _row)
 for _name, _row in _NUMBERS.items():
     globals()[_name] = unary(_name, _row, "number")
+
+
+def _test(row, of_others):
+    """A test of floats; what other numbers answer is known."""
+    return lambda x: row(x) if basic.is_float(x) else core.identity(np.full(x.shape, of_others))
+
+
+IsNan, IsInf, IsFinite = (
+    unary(name, _test(row, of_others), "any")
+    for name, row, of_others in (("IsNan", core.is_nan, False), ("IsInf", core.is_inf, False), ("IsFinite", core.is_finite, True))
+)
 BesselI0, BesselI1 = _bessel("BesselI0", core.bessel_i0e), _bessel("BesselI1", core.bessel_i1e)
 Round = unary(
     "Round", lambda x: core.round(x) if basic.is_float(x) else x, "number", "Nearest whole number, halves to even."
@@ -39,6 +49,13 @@ Trunc = unary("Trunc", lambda x: core.mul(core.sign(x), core.floor(core.abs(x)))
 LogicalNot = unary("LogicalNot", core.not_, "bool")
 Invert = unary("Invert", core.bit_not, "int")
 PopulationCount = unary("PopulationCount", lambda x: basic.cast(core.population_count(x), np.uint8), "int")
+
+
+
+def _ordered(row):
+    """Bools are compared as 0 and 1."""
+    return lambda x, y: row(*(basic.cast(each, np.int32) if basic.nptype(each).kind == "b" else each for each in (x, y)))
+
 
 _BINARY = {
     "Add": (core.add, "any"), "Sub": (core.sub, "number"), "Mul": (core.mul, "any"), "Div": (basic.divide, "number"),
@@ -49,9 +66,9 @@ _BINARY = {
     "Xlogy": (basic.xlogy, "float"), "Xdivy": (basic.xdivy, "float"), "DivNoNan": (basic.div_no_nan, "number"),
     "MulNoNan": (basic.mul_no_nan, "number"), "Hypot": (basic.hypot, "float"), "Igamma": (core.incomplete_gamma, "float"),
     "Igammac": (core.incomplete_gamma_upper, "float"), "Zeta": (core.zeta, "float"),
-    "Equal": (core.equal, "any"), "NotEqual": (core.not_equal, "any"), "Less": (core.less, "number"),
-    "LessEqual": (core.less_equal, "number"), "Greater": (core.greater, "number"),
-    "GreaterEqual": (core.greater_equal, "number"), "BitwiseAnd": (core.bit_and, "int"),
+    "Equal": (core.equal, "any"), "NotEqual": (core.not_equal, "any"), "Less": (_ordered(core.less), "any"),
+    "LessEqual": (_ordered(core.less_equal), "any"), "Greater": (_ordered(core.greater), "any"),
+    "GreaterEqual": (_ordered(core.greater_equal), "any"), "BitwiseAnd": (core.bit_and, "int"),
     "BitwiseOr": (core.bit_or, "int"), "BitwiseXor": (core.bit_xor, "int"), "LeftShift": (core.shift_left, "int"),
     "RightShift": (core.shift_right, "int"),
 }  # fmt: skip
@@ -100,8 +117,14 @@ def _approximate(self, x, y):
 
 
 ApproximateEqual = primitive("ApproximateEqual", _approximate, "True where |x - y| < tolerance.", tolerance=1e-5)
+def _alike(x, y, name):
+    if basic.nptype(tensor(x, name)) != basic.nptype(tensor(y, name)):
+        raise TypeError(f"For '{name}', the dtypes must be equal, but got {x.dtype} and {y.dtype}.")
+    return x, y
+
+
 IsClose = primitive(
-    "IsClose", lambda self, x, y: basic.is_close(*pair(x, y, "IsClose"), self.rtol, self.atol, self.equal_nan),
+    "IsClose", lambda self, x, y: basic.is_close(*_alike(x, y, "IsClose"), self.rtol, self.atol, self.equal_nan),
     "True where |x - y| <= atol + rtol * |y|.", rtol=1e-5, atol=1e-8, equal_nan=True,
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic, images, losses, reductions, updates
+from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, binary, parameter, primitive, same_type, static, tensor, unary
@@ -77,7 +78,7 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
 
 NanToNum = primitive(
     "NanToNum", lambda self, x: nan_to_num(tensor(x, "NanToNum", "float"), self.nan, self.posinf, self.neginf), "x without NaN and infinities.",
-    nan=0.0, posinf=None, neginf=None,
+    lambda self: Validator.check_value_type("nan", self.nan, [int, float, type(None)], "NanToNum"), nan=0.0, posinf=None, neginf=None,
 )  # fmt: skip
 CountNonZero = primitive(
     "CountNonZero",

@@ -9,7 +9,7 @@ from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, Operator, primitive, same_type, tensor, unary
 
 _ACTIVATIONS = {
-    "ReLU": (core.relu, "number"), "ReLU6": (basic.relu6, "number"), "Sigmoid": (core.sigmoid, "float"),
+    "ReLU": (core.relu, "number"), "ReLU6": (basic.relu6, "float"), "Sigmoid": (core.sigmoid, "float"),
     "Tanh": (core.tanh, "float"), "GeLU": (lambda x: core.gelu(x, approximate=True), "float"),
     "FastGeLU": (basic.fast_gelu, "float"), "HSwish": (basic.hard_swish, "float"), "HSigmoid": (basic.hard_sigmoid, "float"),
     "SeLU": (basic.selu, "float"), "SiLU": (basic.silu, "float"), "Softplus": (core.softplus, "float"),
@@ -441,9 +441,16 @@ def _l2_normalize(self, x):
 L2Normalize = primitive(
     "L2Normalize", _l2_normalize, "x / sqrt(max(sum(x^2), epsilon)) along the axis.", axis=0, epsilon=1e-4
 )
+
+
+def _check_response(self):
+    Validator.check_non_negative_int(self.depth_radius, "depth_radius", "LRN")
+    Validator.check_string(self.norm_region, ("ACROSS_CHANNELS",), "norm_region", "LRN")
+
+
 LRN = primitive(
     "LRN", lambda self, x: images.local_response(tensor(x, "LRN", "float"), self.depth_radius, self.bias, self.alpha, self.beta),
-    "Local response normalisation.", depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS",
+    "Local response normalisation.", lambda self: _check_response(self), depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS",
 )  # fmt: skip
 
 # Losses

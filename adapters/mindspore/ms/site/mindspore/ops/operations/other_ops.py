@@ -221,11 +221,18 @@ def _decode(self, anchors, deltas):
 
 
 CheckValid = primitive("CheckValid", _check_valid, "Which boxes lie inside of an image.")
+
+
+def _check_overlap(self):
+    if self.mode not in ("iou", "iof"):
+        raise KeyError(f"For 'IOU', only 'iou' or 'iof' are supported, but got 'mode': {self.mode}.")
+
+
 IOU = primitive(
     "IOU",
     _iou,
     "Overlap of boxes over their union.",
-    lambda self: Validator.check_string(self.mode, ("iou", "iof"), "mode", "IOU"),
+    _check_overlap,
     mode="iou",
 )
 _BOXES = {"max_shape": REQUIRED, "means": (0.0, 0.0, 0.0, 0.0), "stds": (1.0, 1.0, 1.0, 1.0), "wh_ratio_clip": 0.016}

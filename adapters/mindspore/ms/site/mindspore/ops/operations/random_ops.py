@@ -101,7 +101,8 @@ RandomChoiceWithMask = primitive(
     seed2=0,
 )
 Randperm = primitive(
-    "Randperm", _rand_perm, "0 to n - 1 in random order, then pad.", max_length=1, pad=-1, dtype=mstype.int32
+    "Randperm", _rand_perm, "0 to n - 1 in random order, then pad.",
+    lambda self: Validator.check_positive_int(self.max_length, "max_length", "Randperm"), max_length=1, pad=-1, dtype=mstype.int32
 )
 RandpermV2 = primitive(
     "RandpermV2",
