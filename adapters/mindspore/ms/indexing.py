@@ -41,7 +41,9 @@ def _part(each):
     if isinstance(each, slice):
         return slice(*(None if bound is None else _integer(bound) for bound in (each.start, each.stop, each.step)))
     if isinstance(each, (bool, numpy.bool_)):
-        return Tensor(numpy.array(each))
+        if each:
+            return None
+        raise IndexError("False is no index here")
     if isinstance(each, (int, numpy.integer)):
         return int(each)
     if isinstance(each, (list, tuple, range, numpy.ndarray)):

@@ -19,6 +19,10 @@ class MRMError(RuntimeError):
     """A file that cannot be read or written."""
 
 
+class MissingFile(MRMError, ValueError):
+    """A file that is not there: pipelines call that a wrong value."""
+
+
 def blob_fields(schema):
     """Columns that lie in blob pages: bytes, and arrays of numbers."""
     return [name for name, told in schema.items() if told["type"] == "bytes" or "shape" in told]
@@ -154,7 +158,7 @@ class Part:
     def __init__(self, path):
         self.path = path
         if not os.path.isfile(path):
-            raise MRMError(f"{path}: there is no such MindRecord file")
+            raise MissingFile(f"{path}: there is no such MindRecord file")
         if not os.path.isfile(path + ".db"):
             raise MRMError(f"{path}: its index {os.path.basename(path)}.db is missing; both belong together and cannot be renamed")
         try:

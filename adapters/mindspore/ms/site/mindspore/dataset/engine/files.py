@@ -170,10 +170,6 @@ class MindDataset(Mappable):
         if more and isinstance(more[0], bool):  # block_reader, which 0.5 has before sampler
             more = more[1:]
         sampler = more[0] if more else sampler
-        named = dataset_files if dataset_files is not None else dataset_file
-        for each in [named] if isinstance(named, str) else named:
-            if not os.path.exists(each):
-                raise ValueError(f"The file {each} does not exist or permission denied!")
         self.reader = Reader(dataset_files if dataset_files is not None else dataset_file)
         self.names = columns_of(columns_list, "columns_list") if columns_list else self.reader.columns
         unknown = [name for name in self.names if name not in self.reader.columns]
