@@ -145,12 +145,17 @@ NETS = {
 }  # fmt: skip
 
 
+def name_of(name):
+    """The name here of a Cell's parameter."""
+    *path, last = name.split(".")
+    return ".".join([*path, NAMES.get(last, last)])
+
+
 def take_weights(net, weights):
     """Gives the net the weights of a Cell, {name: array}."""
     own = {**dict(net.named_parameters()), **dict(net.named_buffers())}
     for name, array in weights.items():
-        *path, last = name.split(".")
-        tensor = own[".".join([*path, NAMES.get(last, last)])]
+        tensor = own[name_of(name)]
         with torch.no_grad():
             tensor.copy_(torch.from_numpy(np.ascontiguousarray(array)).reshape(tensor.shape))
 

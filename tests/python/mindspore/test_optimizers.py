@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import optimizer_cases
 import pytest
-from cairn.ms import level, modes
+from cairn.ms import capture, level, modes
 
 import mindspore as ms
 from mindspore import nn
@@ -255,3 +255,19 @@ def test_steps_of_mindspore_itself(tmp_path):
         for step, values in enumerate(made):
             for i, each in enumerate(values):
                 np.testing.assert_allclose(each, theirs[f"{name}_{step}_{i}"], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_an_eager_step_is_one_compiled_function_that_follows_its_numbers():
+    p = ms.Parameter(ms.Tensor(np.ones(3, np.float32)), name="p")
+    optimizer = nn.Momentum([p], 0.5, 0.0)
+    gradient = (ms.Tensor(np.ones(3, np.float32)),)
+    before = dict(capture.statistics)
+    optimizer(gradient), optimizer(gradient)
+    assert capture.statistics["compiled"] - before["compiled"] == 1 and capture.statistics["runs"] - before["runs"] == 2
+    assert p.asnumpy().tolist() == [0, 0, 0]
+    optimizer.learning_rate.set_data(ms.Tensor(0.25))
+    optimizer(gradient)
+    assert p.asnumpy().tolist() == [-0.25] * 3
+    optimizer.need_scale, optimizer.reciprocal_scale = True, 2.0
+    optimizer(gradient)
+    assert p.asnumpy().tolist() == [-0.75] * 3

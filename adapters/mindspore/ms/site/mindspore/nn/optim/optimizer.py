@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 import numpy as np
-from cairn.ms import core
+from cairn.ms import core, modes
 from cairn.ms.numerics import basic, updates
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
@@ -281,6 +281,15 @@ class Optimizer(Cell):
     def update(self, i, p, g, lr, *of_step):
         """New values: of the parameter, then of its slots."""
         raise NotImplementedError
+
+    def __call__(self, *args, **kwargs):
+        if core.here.recorder is None and modes.mode == modes.PYNATIVE and type(self).__module__.startswith("mindspore."):
+            return core.graph_entry(self, args, kwargs)  # one compiled function eagerly, too
+        return super().__call__(*args, **kwargs)
+
+    def capture_key(self):
+        """The numbers that a compiled step holds as constants."""
+        return tuple([(name, x) for name, x in self.__dict__.items() if type(x) in (bool, int, float, str)])
 
     def construct(self, gradients):
         gradients = self.scale_grad(self.gradients_centralization(self.decay_weight(gradients)))
