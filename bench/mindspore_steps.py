@@ -223,13 +223,13 @@ def main():
     rows = []
     for name, mode in itertools.product(names, options.modes.split(",")):
         row = compare(name, mode, options)
-        rows.append(row)
+        rows.append({**row, "load": os.getloadavg()})
+        if options.json:
+            Path(options.json).write_text(json.dumps({"processors": os.cpu_count(), "rows": rows}, indent=1))
         for peer in PYTHONS:
             if peer in row:
                 own = row[peer]
                 print(f"{name:10} {mode:6} {peer:10} {row['cairn_ms']:10.3f} {own['ms']:10.3f}  {own['ratio']:.3f} {own['processor_ratio']:18.3f}", flush=True)
-    if options.json:
-        Path(options.json).write_text(json.dumps({"processors": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":
