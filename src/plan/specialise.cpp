@@ -1,4 +1,8 @@
 // Specialises a function to one set of input dims.
+#include <algorithm>
+#include <iterator>
+
+#include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "plan/plan.h"
 #include "plan/repeat_cheap.h"
@@ -7,23 +11,63 @@ namespace cairn {
 
 namespace {
 
-// Element-wise ops broadcast by themselves: where another operand has the result's shape, one that was broadcast to it before
-// is read as it was. At open dims the rules cannot tell.
-bool drop_implied_broadcasts(Block& block) {
-  bool dropped = false;
-  for (const auto& node : block.nodes) {
-    if (!node->op->has(kElementwise) || node->inputs.size() < 2 || node->results.size() != 1) continue;
-    const Shape& shape = node->result()->type.shape;
-    const auto is_broadcast = [](const Value* x) { return x->producer && x->producer->is("broadcast_to"); };
-    const bool implied = shape.known() && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* x) {
-                           return !is_broadcast(x) && x->type.is_tensor() && x->type.shape == shape;
-                         });
-    if (!implied) continue;
-    for (Value*& input : node->inputs)
-      if (is_broadcast(input) && input->type.shape == shape) input = input->producer->inputs[0], dropped = true;
+bool is_broadcast(const Value* value) { return value->producer && value->producer->is("broadcast_to"); }
+
+// What the result's dims would be if no operand were broadcast before; nothing where a run tells.
+std::optional<std::vector<int64_t>> dims_without_broadcasts(const Node& node) {
+  std::vector<int64_t> dims;
+  for (const Value* input : node.inputs) {
+    const Value* x = is_broadcast(input) ? input->producer->inputs[0] : input;
+    if (!x->type.is_static()) return std::nullopt;
+    const std::vector<int64_t> sizes = x->type.shape.sizes();
+    if (sizes.size() > dims.size()) dims.insert(dims.begin(), sizes.size() - dims.size(), 1);
+    for (size_t i = 0, first = dims.size() - sizes.size(); i < sizes.size(); ++i)
+      if (sizes[i] != 1) dims[first + i] = sizes[i];
   }
-  return dropped;
+  return dims;
 }
+
+// Element-wise ops broadcast by themselves: they read what an operand was before it was broadcast. A result that becomes much
+// smaller this way is broadcast for its users, which may not need that either. At open dims the rules cannot tell.
+class BroadcastDropper {
+ public:
+  bool run(Block& block) {
+    for (auto& node : block.nodes) {
+      if (may_drop(*node)) drop(*node);
+      nodes_.push_back(std::move(node));
+    }
+    block.nodes = std::move(nodes_);
+    return dropped_;
+  }
+
+ private:
+  static bool may_drop(const Node& node) {
+    return node.op->has(kElementwise) && node.op->pure() && !node.op->has(kNotFoldable) && node.results.size() == 1 &&
+           node.result()->type.is_static() && std::any_of(node.inputs.begin(), node.inputs.end(), is_broadcast);
+  }
+
+  void drop(Node& node) {
+    constexpr int64_t kMuch = 4;
+    const std::vector<int64_t> whole = node.result()->type.shape.sizes();
+    const auto dims = dims_without_broadcasts(node);
+    if (!dims || (*dims != whole && kMuch * *element_count(*dims) > *element_count(whole))) return;
+    dropped_ = true;
+    for (Value*& input : node.inputs)
+      if (is_broadcast(input)) input = input->producer->inputs[0];
+    if (*dims == whole) return;
+    Block before;
+    Builder builder(before);
+    builder.sources = node.sources;
+    Value* small = builder.add_node(*node.op, node.inputs, std::move(node.attributes))->result();
+    node.inputs = {small, builder.ints(whole)};
+    node.op = &op_named("broadcast_to");
+    node.attributes = {};
+    std::move(before.nodes.begin(), before.nodes.end(), std::back_inserter(nodes_));
+  }
+
+  std::vector<std::unique_ptr<Node>> nodes_;
+  bool dropped_ = false;
+};
 
 }  // namespace
 
@@ -43,8 +87,9 @@ std::unique_ptr<Function> specialise(const Function& function, std::span<const D
     param.type = std::move(given);
   }
   for (const auto& node : special->body.nodes) infer_changed(*node, changed, true);
-  if (drop_implied_broadcasts(special->body)) remove_dead(special->body, nullptr);
+  if (BroadcastDropper().run(special->body)) remove_dead(special->body, nullptr);
   fold_constants(special->body, nullptr);
+  BroadcastDropper().run(special->body);
   remove_dead(special->body, nullptr);
   repeat_cheap(special->body);
   return special;
