@@ -3,6 +3,7 @@
 #include <array>
 
 #include "migrate/api_table.h"
+#include "migrate/torch_table.h"
 #include "migrate/values.h"
 
 namespace cairn::migrate {
@@ -75,6 +76,20 @@ constexpr Respelling kRespellings[] = {
     {"tf.math.sqrt", "tf.sqrt"},
     {"tf.math.multiply", "tf.multiply"},
     {"numpy", "np"},
+    {"torch.functional", "torch"},
+    {"torch.nn.parameter", "torch.nn"},
+    {"torch.optim.adam", "torch.optim"},
+    {"torch.optim.sgd", "torch.optim"},
+    {"torch.utils.data.dataset", "torch.utils.data"},
+    {"torch.utils.data.dataloader", "torch.utils.data"},
+    {"torch.nn.functional.sigmoid", "torch.sigmoid"},
+    {"torch.nn.functional.tanh", "torch.tanh"},
+    {"torch.nn.modules.module", "torch.nn"},
+    {"torch.nn.init.xavier_uniform", "torch.nn.init.xavier_uniform_"},
+    {"torch.nn.init.kaiming_normal", "torch.nn.init.kaiming_normal_"},
+    {"torch.FloatTensor", "torch.Tensor"},
+    {"torch.cuda.FloatTensor", "torch.Tensor"},
+    {"torch.cuda.LongTensor", "torch.LongTensor"},
 };
 
 bool has_prefix(std::string_view name, std::string_view prefix) {
@@ -260,6 +275,13 @@ bool is_subclass(std::string_view klass, std::string_view base) {
   if (klass == base) return true;
   for (const Hierarchy& row : kHierarchy)
     if (row.klass == klass) return is_subclass(row.base, base);
+  if (base == "torch.nn.Module")
+    return klass.starts_with("torch.nn.") && klass.find(':') == klass.npos && klass != "torch.nn.Parameter" &&
+           is_capitalised(klass);
+  if (base == "torch.optim.Optimizer")
+    return klass.starts_with("torch.optim.") && !klass.starts_with("torch.optim.lr_");
+  if (base == "torch.optim.lr_scheduler") return klass.starts_with("torch.optim.lr_scheduler.");
+  if (base == "torch.distributions") return klass.starts_with("torch.distributions.");
   if (base == "tf.train.Optimizer") {
     if (klass == "tf.train.experimental.MixedPrecisionLossScaleOptimizer") return true;
     return (klass.starts_with("tf.train.") || klass.starts_with("tf.contrib.")) && klass.ends_with("Optimizer") &&
@@ -277,6 +299,8 @@ bool is_subclass(std::string_view klass, std::string_view base) {
 std::string returned_class(const std::string& name) {
   for (const Hierarchy& row : kReturns)
     if (row.klass == name) return std::string(row.base);
+  if (name.starts_with("torch"))
+    if (std::string given = torch_result(name); !given.empty()) return given;
   size_t colon = name.find(':');
   if (colon != std::string::npos) {
     std::string_view klass = std::string_view(name).substr(0, colon), method = std::string_view(name).substr(colon + 1);

@@ -14,6 +14,9 @@
 
 namespace cairn::migrate {
 
+/// What scripts are migrated to: TensorFlow scripts for the Ascend platform, or PyTorch scripts to MindSpore.
+enum class Target : uint8_t { ascend, mindspore };
+
 enum class Distribution : uint8_t { automatic, none, horovod, tf_strategy };
 
 /// The interface of TensorFlow that a script is written for, by its own imports and uses. Both: it runs under either, or it
@@ -22,6 +25,7 @@ enum class Generation : uint8_t { none, tf1, tf2, both };
 
 /// How scripts are migrated. The same names are the keys of the configuration file and, with -- and hyphens, the options.
 struct Options {
+  Target to = Target::ascend;
   int tf = 0;  // 1 or 2: the interface generation of all scripts; 0: detected for each
   Distribution distributed = Distribution::automatic;
   std::string main;              // entry script relative to the root; "": detected
@@ -89,7 +93,8 @@ struct FileResult {
 struct Result {
   std::vector<FileResult> files;  // sorted by path
   std::vector<Finding> findings;  // about the run as a whole; their path is ""
-  int tf = 1;                     // of most scripts
+  Target to = Target::ascend;
+  int tf = 1;  // of most scripts
   Distribution distributed = Distribution::none;
   std::vector<std::string> entries;
   uint64_t lines = 0;

@@ -95,6 +95,7 @@ void Module::bind_target(NodeId target, NodeId value, Bound how, uint32_t since)
         bind_target(targets[i], paired ? values[i] : value,
                     paired                   ? how
                     : how == Bound::assigned ? Bound::part
+                    : how == Bound::loop     ? Bound::loop
                                              : Bound::unknown,
                     since);
       }

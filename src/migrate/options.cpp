@@ -54,6 +54,12 @@ std::string quotable(std::string_view name, std::string_view value) {
 
 const std::vector<OptionRow>& option_rows() {
   static const std::vector<OptionRow> rows = {
+      {"to", "ascend|mindspore", "TensorFlow scripts for the Ascend platform, or PyTorch scripts to MindSpore",
+       [](Options& o, std::string_view v) {
+         if (v != "ascend" && v != "mindspore")
+           fail(ErrorKind::invalid_argument, "to", "expected ascend or mindspore, found '{}'", v);
+         o.to = v == "mindspore" ? Target::mindspore : Target::ascend;
+       }},
       {"tf", "1|2|auto", "the interface generation of the scripts",
        [](Options& o, std::string_view v) { o.tf = v == "auto" ? 0 : std::min(2, integer("tf", v, 1)); }},
       {"distributed", "auto|none|horovod|tf_strategy", "how the scripts are distributed",

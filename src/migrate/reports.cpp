@@ -40,6 +40,7 @@ std::string first_line(std::string_view text) { return std::string(text.substr(0
 }  // namespace
 
 std::string interfaces(const Result& result) {
+  if (result.to == Target::mindspore) return "PyTorch to MindSpore";
   size_t scripts[3] = {};
   for (const FileResult& file : result.files) ++scripts[file.tf];
   if (!scripts[1] || !scripts[2]) return fmt::format("TensorFlow {}", result.tf);
@@ -89,6 +90,13 @@ std::string text_report(const Result& result) {
       "distribution {}\n",
       result.files.size(), scripts, result.changed(), edits, review, result.failed(), interfaces(result),
       distribution_name(result.distributed));
+  if (result.to == Target::mindspore) {
+    std::map<std::string_view, size_t> uses;
+    for (const FileResult& file : result.files)
+      for (const Reference& reference : file.references) ++uses[reference.status];
+    text += fmt::format("uses of PyTorch: {} supported, {} replaced by a combination, {} missing\n", uses["migrated"],
+                        uses["migrated by a combination"], uses["missing"]);
+  }
   text += fmt::format("{} lines in {:.2f} s; readiness {} %\n", result.lines, result.seconds, result.readiness());
   return text;
 }
@@ -170,11 +178,12 @@ std::string rules_markdown() {
       "computes. *review*: applied, and worth a look. "
       "*advice*: reported, never edited. Each example is a test.\n";
   for (const Rule* rule : all_rules()) {
-    std::string_view when = rule->when == When::always     ? "always"
-                            : rule->when == When::tf1      ? "scripts of TensorFlow 1"
-                            : rule->when == When::tf2      ? "scripts of TensorFlow 2"
-                            : rule->when == When::strategy ? "scripts of TensorFlow 1 distributed by a strategy"
-                                                           : "with `--platform`";
+    std::string_view when = rule->when == When::always      ? "always"
+                            : rule->when == When::tf1       ? "scripts of TensorFlow 1"
+                            : rule->when == When::tf2       ? "scripts of TensorFlow 2"
+                            : rule->when == When::mindspore ? "with `--to mindspore`"
+                            : rule->when == When::strategy  ? "scripts of TensorFlow 1 distributed by a strategy"
+                                                            : "with `--platform`";
     text += fmt::format("\n## {}\n\n{}: {}.\n\nTier {}, {}.\n", rule->id, rule->title, rule->reason,
                         tier_name(rule->tier), when);
     for (const Example& example : rule->examples) {

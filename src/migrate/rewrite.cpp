@@ -174,6 +174,8 @@ bool Context::is_enabled(const Rule& rule) const {
   auto listed = [&](const std::vector<std::string>& ids) {
     return std::find(ids.begin(), ids.end(), rule.id) != ids.end();
   };
+  if ((rule.when == When::mindspore) != (options.to == Target::mindspore)) return false;
+  if (rule.when == When::mindspore) return !listed(options.disable);
   if (listed(options.disable) || (own.tf == 0 && rule.tier != Tier::advice)) return false;
   if (listed(options.enable)) return true;
   switch (rule.when) {
@@ -182,6 +184,7 @@ bool Context::is_enabled(const Rule& rule) const {
     case When::tf2: return own.tf == 2;
     case When::strategy: return own.tf == 1 && facts.distributed == Distribution::tf_strategy;
     case When::platform: return options.platform && own.tf == 1;
+    case When::mindspore: return true;
   }
   return true;
 }

@@ -56,6 +56,11 @@ const std::vector<const Rule*>& all_rules() {
       &kCudaPackage,
       &kForeignFramework,
       &kMissingApi,
+      &kTorchNames,
+      &kTorchModule,
+      &kTorchTraining,
+      &kTorchImports,
+      &kTorchMissing,
   };
   return rules;
 }

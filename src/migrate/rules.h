@@ -51,6 +51,7 @@ extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadc
     kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
+extern const Rule kTorchNames, kTorchModule, kTorchTraining, kTorchImports, kTorchMissing;
 extern const Rule kForeignFramework, kCudaPackage, kMissingApi, kUnknownReceiver;
 
 }  // namespace cairn::migrate

@@ -136,7 +136,7 @@ const Rule kForeignFramework = {
     .tier = Tier::advice,
     .when = When::always,
     .title = "scripts of other frameworks",
-    .reason = "only TensorFlow scripts are rewritten so far; what others would need is listed",
+    .reason = "they stay; what they would need is listed. --to mindspore rewrites those of PyTorch",
     .calls = {},
     .at_file = foreign,
     .examples = {{"import torch\nx = torch.zeros(3).cuda(non_blocking=True)\n", ""},

@@ -49,7 +49,7 @@ int Result::readiness() const {
   for (const FileResult& file : files)
     for (const Reference& reference : file.references) {
       ++all;
-      good += reference.status.starts_with("runs") || reference.status == "migrated" ||
+      good += reference.status.starts_with("runs") || reference.status.starts_with("migrated") ||
               reference.status == "asked for first";
     }
   return all == 0 ? 100 : static_cast<int>(100 * good / all);
@@ -269,7 +269,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
       edits.clear();
     }
   }
-  note_references(file);
+  if (options.to == Target::ascend) note_references(file);
   for (Change& change : file.changes) {
     AppliedChange shown{std::move(change), 0, 0, {}, {}};
     show(module, shown.change, shown);
@@ -368,6 +368,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
 
   ProjectFacts facts = find_facts(project, options, *executor);
   const auto& modules = project.modules();
+  result.to = options.to;
   result.tf = facts.tf;
   result.distributed = facts.distributed;
   for (size_t i = 0; i < modules.size(); ++i)

@@ -8,6 +8,8 @@
 namespace cairn::migrate {
 namespace {
 
+constexpr std::string_view kTensor = "torch.Tensor";
+
 constexpr int kMaxDepth = 60;      // of nested evaluation; beyond it nothing is claimed
 constexpr size_t kMaxValues = 16;  // an expression that may be more than this is unknown
 
@@ -69,6 +71,17 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
       return found;
     }
     case Kind::lambda: return {defined(Value::Is::function, module, node)};
+    case Kind::binary_operator:
+    case Kind::unary_operator:
+    case Kind::comparison_operator:
+    case Kind::subscript: {
+      // Arithmetic with a tensor of PyTorch gives one; of other values nothing is known.
+      for (NodeId part : syntax.children(node)) {
+        if (syntax.kind(part) != Kind::op && is_tensor(module, part)) return {instance(std::string(kTensor))};
+        if (syntax.kind(node) == Kind::subscript) break;
+      }
+      return {};
+    }
     case Kind::string:
     case Kind::concatenated_string:
     case Kind::integer:
@@ -129,8 +142,50 @@ Values Resolver::of_binding(const Module& module, const Binding& binding) {
     }
     case Bound::class_: return {defined(Value::Is::class_, module, binding.value)};
     case Bound::parameter: return of_parameter(module, binding);
+    case Bound::part: return parts_of(module, binding.value);
+    case Bound::loop: return items_of(module, binding.value);
     default: return {};
   }
+}
+
+bool Resolver::is_tensor(const Module& module, NodeId node) {
+  for (const Value& value : values(module, node))
+    if (value.is == Value::Is::instance && value.name == kTensor) return true;
+  return false;
+}
+
+Values Resolver::parts_of(const Module& module, NodeId whole) {
+  Values found;
+  if (whole == kNoNode) return found;
+  for (const Value& value : Values(values(module, whole))) {
+    if (value.is == Value::Is::instance && value.name == kTensor) add(found, value);
+    if (value.is != Value::Is::literal) continue;
+    Kind kind = value.module->syntax().kind(value.node);
+    if (kind == Kind::tuple || kind == Kind::expression_list || kind == Kind::list)
+      for (NodeId part : value.module->syntax().children(value.node)) add_all(found, values(*value.module, part));
+  }
+  return found;
+}
+
+Values Resolver::items_of(const Module& module, NodeId iterable) {
+  const Syntax& syntax = module.syntax();
+  Values found;
+  if (iterable == kNoNode) return found;
+  if (syntax.kind(iterable) == Kind::call) {  // enumerate(loader), zip(a, b), tqdm(loader)
+    std::string_view callee = syntax.text(syntax.child(iterable, Field::function));
+    if (callee == "enumerate" || callee == "zip" || callee == "tqdm" || callee == "tqdm.tqdm" || callee == "reversed") {
+      for (NodeId argument : syntax.children(syntax.child(iterable, Field::arguments)))
+        if (syntax.kind(argument) != Kind::keyword_argument) add_all(found, items_of(module, argument));
+      return found;
+    }
+  }
+  for (const Value& value : Values(values(module, iterable)))
+    if (value.is == Value::Is::instance && (value.name == kTensor || value.name == "torch.utils.data.DataLoader"))
+      add(found, instance(std::string(kTensor)));
+    else if (value.is == Value::Is::instance &&
+             (value.name == "torch.nn.ModuleList" || value.name == "torch.nn.Sequential"))
+      add(found, instance("torch.nn.Module"));
+  return found;
 }
 
 NodeId Resolver::enclosing_class(const Module& module, NodeId function) const {
@@ -152,6 +207,9 @@ Values Resolver::of_parameter(const Module& module, const Binding& binding) {
                    syntax.text(decorated).find("@staticmethod") != std::string_view::npos;
   bool bound_self = owner != kNoNode && !is_static;
   if (bound_self && binding.index == 0) return {defined(Value::Is::object, module, owner)};
+  if (owner != kNoNode && syntax.text(syntax.child(function, Field::name)) == "forward")
+    for (const std::string& base : external_bases(module, owner))
+      if (base.starts_with("torch.nn.")) return {instance(std::string(kTensor))};
   if (binding.value != kNoNode && syntax.kind(binding.value) != Kind::none)
     add_all(found, values(module, binding.value));
   NodeId annotation = syntax.kind(syntax.parent(binding.site)) == Kind::typed_parameter
@@ -244,7 +302,9 @@ Values Resolver::of_attribute(const Module& module, NodeId node) {
 Values Resolver::attribute_of(const Value& value, const std::string& name) {
   switch (value.is) {
     case Value::Is::named: return {named(value.name + "." + name)};
-    case Value::Is::instance: return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
+    case Value::Is::instance:
+      if (value.name == kTensor && (name == "data" || name == "grad" || name == "T" || name == "mT")) return {value};
+      return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
     case Value::Is::module: return module_member(*value.module, name);
     case Value::Is::class_:
     case Value::Is::object: return own_or_inherited(*value.module, value.node, name);
@@ -319,6 +379,21 @@ Values Resolver::of_call(const Module& module, NodeId node) {
       case Value::Is::method: {
         std::string given = returned_class(canonical(value.name).name + ":" + value.member);
         if (!given.empty()) add(found, instance(given));
+        break;
+      }
+      case Value::Is::instance: {
+        std::string given = returned_class(canonical(value.name).name + ":__call__");
+        if (!given.empty()) add(found, instance(given));
+        break;
+      }
+      case Value::Is::object: {
+        // A module of PyTorch that is called runs its forward().
+        for (const std::string& base : external_bases(*value.module, value.node)) {
+          if (!base.starts_with("torch.nn.")) continue;
+          for (const Value& forward : Values(own_or_inherited(*value.module, value.node, "forward")))
+            if (forward.is == Value::Is::function) add_all(found, returned(*forward.module, forward.node));
+          if (found.empty()) add(found, instance(std::string(kTensor)));
+        }
         break;
       }
       case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;

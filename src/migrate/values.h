@@ -59,6 +59,9 @@ class Resolver {
   Values evaluate(const Module& module, NodeId node);
   Values of_identifier(const Module& module, NodeId node);
   Values of_binding(const Module& module, const Binding& binding);
+  bool is_tensor(const Module& module, NodeId node);
+  Values parts_of(const Module& module, NodeId whole);
+  Values items_of(const Module& module, NodeId iterable);
   Values of_parameter(const Module& module, const Binding& binding);
   Values of_import(const Module& module, const std::string& name);
   Values of_member(const Module& importer, const std::string& from, const std::string& member);

@@ -73,9 +73,15 @@ int cairn_main(const std::vector<std::string>& arguments) {
   bool script_diff = arguments.size() > 1 && arguments[0] == "diff" && arguments[1].starts_with("--script");
   if (!arguments.empty() && (arguments[0] == "tf1" || arguments[0] == "port" || arguments[0] == "ms" || script_diff)) {
     try {
+      auto names = [&](std::string_view option) {
+        return std::any_of(arguments.begin(), arguments.end(),
+                           [&](const std::string& word) { return word.starts_with(option); });
+      };
+      const bool of_torch = names("--to") || names("--weights");  // of PyTorch, to MindSpore
       const char* module = script_diff             ? "cairn_tf1.diff"
                            : arguments[0] == "ms"  ? "cairn.ms"
                            : arguments[0] == "tf1" ? "cairn_tf1"
+                           : of_torch              ? "cairn.ms.port"
                                                    : "cairn_tf1.port";
       return run_script_verb(module, {arguments.begin() + 1, arguments.end()});
     } catch (const Error& error) {

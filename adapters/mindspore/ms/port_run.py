@@ -1,0 +1,127 @@
+"""`python -m cairn.ms.port_run EXPECTED RECORD STEPS SCRIPT [ARGUMENTS...]`: runs a migrated script with the weights, the order and
+the random numbers of the original's run (port_torch), and records the same of it."""
+
+import os
+import random
+import runpy
+import sys
+
+import numpy as np
+
+import cairn.ms  # noqa: F401
+import mindspore
+import mindspore.dataset
+from cairn.ms import gradient
+from cairn.ms.numerics import random as numbers
+from mindspore import nn, ops
+from mindspore.common import initializer
+
+
+class Enough(SystemExit):
+    pass
+
+
+class Recorder:
+    def __init__(self, expected, steps):
+        self.expected, self.steps, self.losses, self.networks, self.seen = expected, steps, [], [], set()
+        self.depth, self.layers, self.names, self.arrays, self.missing = 0, {}, {}, {}, []
+
+    def enter(self, cell):
+        own = [] if isinstance(cell, nn.Optimizer) else [id(each) for each in cell.get_parameters()]
+        if not own or self.seen.issuperset(own):
+            return
+        self.seen.update(own)
+        number = len(self.networks)
+        np.random.seed(number)
+        self.networks.append(cell)
+        for name, parameter in cell.parameters_and_names():
+            given = self.expected.get(f"before:{number}:{name}")
+            if given is None or given.size != parameter.size:
+                self.missing.append(f"{number}:{name}")
+            else:
+                parameter.set_data(mindspore.Tensor(given.reshape(parameter.shape).astype(parameter.asnumpy().dtype)))
+        for path, part in cell.cells_and_names():
+            self.names.setdefault(id(part), f"{number}:{path}")
+
+    def call(self, plain):
+        def call(cell, *arguments, **keywords):
+            if not self.depth:
+                self.enter(cell)
+            self.depth += 1
+            try:
+                made = plain(cell, *arguments, **keywords)
+            finally:
+                self.depth -= 1
+            name = self.names.get(id(cell))
+            if not self.losses and name is not None and not cell.cells():
+                first = gradient.tensors_of(made)
+                count = self.layers[name] = self.layers.get(name, 0) + 1
+                if first:
+                    self.arrays[f"layer:{len(self.arrays)}:{name}:{count}"] = np.array(first[0].asnumpy())
+            return made
+
+        return call
+
+    def value_and_grad(self, plain):
+        def value_and_grad(*arguments, **keywords):
+            function = plain(*arguments, **keywords)
+
+            def recorded(*inputs, **named):
+                if len(self.losses) >= self.steps:
+                    raise Enough(0)
+                value, gradients = function(*inputs, **named)
+                self.losses.append(float(np.sum(gradient.tensors_of(value)[0].asnumpy())))
+                return value, gradients
+
+            return recorded
+
+        return value_and_grad
+
+    def save(self, path):
+        for number, cell in enumerate(self.networks):
+            for name, parameter in cell.parameters_and_names():
+                self.arrays[f"after:{number}:{name}"] = parameter.asnumpy()
+        np.savez(path, losses=np.array(self.losses), missing=np.array(self.missing, str), **self.arrays)
+
+
+def draw_from_numpy():
+    numbers.uniform = lambda shape, dtype=np.float32: mindspore.Tensor(np.asarray(np.random.rand(*shape), dtype))
+    numbers.normal = lambda shape, dtype=np.float32: mindspore.Tensor(np.asarray(np.random.randn(*shape), dtype))
+    own = np.random.RandomState(1)
+    initializer._stream = lambda: own
+    mindspore.set_seed = lambda seed: None
+
+
+def in_order():
+    for kind in (mindspore.dataset.GeneratorDataset, mindspore.dataset.NumpySlicesDataset):
+        begin = kind.__init__
+
+        def unshuffled(self, *arguments, _begin=begin, **keywords):
+            _begin(self, *arguments, **{**keywords, "shuffle": False})
+
+        kind.__init__ = unshuffled
+
+
+def main(expected, record, steps, script, *arguments):
+    random.seed(0)
+    np.random.seed(0)
+    draw_from_numpy()
+    in_order()
+    with np.load(expected) as arrays:
+        recorder = Recorder(dict(arrays), int(steps))
+    nn.Cell.__call__ = recorder.call(nn.Cell.__call__)
+    ops.value_and_grad = recorder.value_and_grad(ops.value_and_grad)
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (0, None):
+            raise
+    finally:
+        recorder.save(record)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

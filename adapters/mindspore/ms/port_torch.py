@@ -1,0 +1,171 @@
+"""`python port_torch.py RECORD STEPS SCRIPT [ARGUMENTS...]`, run by `cairn port --to mindspore` in an environment with PyTorch:
+runs a training script without shuffling, random numbers drawn from NumPy, and records what the migrated script is to repeat.
+
+Recorded: the weights of each network at its first call, by their names in MindSpore; the loss of each backward(); what each
+layer gave until the first of them; the weights in the end."""
+
+import os
+import random
+import runpy
+import sys
+
+import numpy as np
+import torch
+
+NAMES = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+
+
+class Enough(SystemExit):
+    pass
+
+
+def renamed(module):
+    """[(name in MindSpore, tensor)] of a module's parameters and moving statistics."""
+    found = []
+    for path, part in module.named_modules():
+        path = path.removeprefix("module.").removeprefix("module")
+        norm = "Norm" in type(part).__name__
+        for name, value in [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]:
+            if norm:
+                name = NAMES.get(name, name)
+            elif isinstance(part, torch.nn.Embedding) and name == "weight":
+                name = "embedding_table"
+            elif isinstance(part, torch.nn.PReLU) and name == "weight":
+                name = "w"
+            if value is not None and name != "num_batches_tracked":
+                found.append((f"{path}.{name}" if path else name, value))
+    return found
+
+
+class Recorder:
+    def __init__(self, steps):
+        self.steps, self.losses, self.networks, self.seen = steps, [], [], set()
+        self.depth, self.layers, self.names, self.arrays = 0, {}, {}, {}
+
+    def enter(self, module, *_):
+        self.depth += 1
+        own = [id(each) for each in module.parameters()]
+        if self.depth > 1 or not own or self.seen.issuperset(own):
+            return
+        self.seen.update(own)
+        number = len(self.networks)
+        np.random.seed(number)  # initialisation may have drawn here, or there
+        self.networks.append(module)
+        for name, value in renamed(module):
+            self.arrays[f"before:{number}:{name}"] = value.detach().cpu().numpy().copy()
+        for path, part in module.named_modules():
+            path = path.removeprefix("module.").removeprefix("module")
+            self.names.setdefault(id(part), f"{number}:{path}")
+
+    def leave(self, module, _, result):
+        self.depth -= 1
+        name = self.names.get(id(module))
+        if self.losses or name is None or next(module.children(), None) is not None:
+            return
+        while isinstance(result, (tuple, list)):
+            result = result[0]
+        count = self.layers[name] = self.layers.get(name, 0) + 1
+        self.arrays[f"layer:{len(self.arrays)}:{name}:{count}"] = result.detach().cpu().numpy().copy()
+
+    def backward(self, plain):
+        def backward(tensor, *arguments, **keywords):
+            if len(self.losses) >= self.steps:
+                raise Enough(0)
+            plain(tensor, *arguments, **keywords)
+            self.losses.append(float(tensor.detach().sum()))
+
+        return backward
+
+    def save(self, path):
+        for number, module in enumerate(self.networks):
+            for name, value in renamed(module):
+                self.arrays[f"after:{number}:{name}"] = value.detach().cpu().numpy()
+        np.savez(path, losses=np.array(self.losses), **self.arrays)
+
+
+def from_numpy(draw):
+    def drawn(*size, dtype=None, device=None, requires_grad=False, generator=None, **others):
+        size = size or (others.get("size", ()),)
+        size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        made = torch.from_numpy(np.asarray(draw(*size), np.float32)).to(dtype or torch.float32)
+        return made.requires_grad_(requires_grad)
+
+    return drawn
+
+
+def dropout(x, p=0.5, training=True, inplace=False):
+    if not training or p == 0:
+        return x
+    kept = (np.random.rand(*x.shape).astype(np.float32) < np.float32(1 - p)).astype(np.float32)
+    return x * torch.from_numpy(kept) * float(np.float32(1 / (1 - p)))
+
+
+def feature_dropout(x, p=0.5, training=True, inplace=False):
+    if not training or p == 0:
+        return x
+    shape = [*x.shape[:2], *[1] * (x.ndim - 2)]
+    kept = (np.random.rand(*shape).astype(np.float32) < np.float32(1 - p)).astype(np.float32)
+    return x * torch.from_numpy(kept) * float(np.float32(1 / (1 - p)))
+
+
+def randint(low, high=None, size=None, *, dtype=torch.int64, **_):
+    low, high, size = (0, low, high) if size is None else (low, high, size)
+    return torch.from_numpy(np.asarray(np.random.randint(low, high, tuple(size)))).to(dtype)
+
+
+def sample(self, sample_shape=()):
+    bounds = self.probs.detach().numpy().astype(np.float64).cumsum(-1)
+    drawn = np.random.rand(*bounds.shape[:-1], 1) * bounds[..., -1:]
+    return torch.from_numpy((drawn > bounds).sum(-1))
+
+
+def draw_from_numpy():
+    torch.randn, torch.rand = from_numpy(np.random.randn), from_numpy(np.random.rand)
+    torch.randn_like = lambda x, **_: torch.randn(*x.shape)
+    torch.rand_like = lambda x, **_: torch.rand(*x.shape)
+    torch.randint = randint
+    torch.randperm = torch.utils.data.dataset.randperm = lambda n, **_: torch.from_numpy(np.random.permutation(n))
+    torch.bernoulli = lambda x, **_: (torch.rand(*x.shape) < x).float()
+    plain = torch.normal
+    torch.normal = lambda mean, std, size=None, **_: (
+        torch.from_numpy(np.random.normal(mean, std, size)).float() if size is not None else plain(mean, std)
+    )
+    torch.nn.functional.dropout = dropout
+    torch.nn.functional.dropout2d = torch.nn.functional.dropout3d = feature_dropout
+    torch.distributions.Categorical.sample = sample
+
+
+def in_order():
+    """Loaders give their batches in the order of the dataset, in this process."""
+    plain = torch.utils.data.DataLoader.__init__
+
+    def begin(self, dataset, batch_size=1, shuffle=None, sampler=None, *others, **keywords):
+        plain(self, dataset, batch_size, False, None, *others, **{**keywords, "num_workers": 0})
+
+    torch.utils.data.DataLoader.__init__ = begin
+
+
+def main(record, steps, script, *arguments):
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+    draw_from_numpy()
+    in_order()
+    recorder = Recorder(int(steps))
+    torch.nn.modules.module.register_module_forward_pre_hook(recorder.enter)
+    torch.nn.modules.module.register_module_forward_hook(recorder.leave)
+    torch.Tensor.backward = recorder.backward(torch.Tensor.backward)
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (0, None):
+            raise
+    finally:
+        recorder.save(record)
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)
+    main(*sys.argv[1:])

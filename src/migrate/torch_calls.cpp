@@ -1,0 +1,777 @@
+// Names and calls of PyTorch by the table: each becomes the text of its row, with the arguments left where they stand.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "migrate/torch_file.h"
+
+namespace cairn::migrate {
+namespace {
+
+using Need = TorchParameter::Need;
+
+struct Piece {
+  bool source;  // a span of the old text; otherwise new text
+  Span span;
+  std::string text;
+  NodeId node = kNoNode;
+};
+
+// How one call meets one row.
+struct Match {
+  const TorchRow* row;
+  std::map<std::string_view, Span>
+      given;  // parameter -> its argument; "self"; the rest parameter spans all its arguments
+  std::map<std::string_view, NodeId> nodes;
+};
+
+// ---- which row ----
+
+std::vector<std::string> lookups(const std::string& name) {
+  std::vector<std::string> found = {name};
+  size_t colon = name.find(':');
+  if (colon == name.npos) return found;
+  std::string klass = name.substr(0, colon), method = name.substr(colon);
+  for (std::string_view base :
+       {"torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler", "torch.distributions"})
+    if (klass != base && is_subclass(klass, base)) found.push_back(std::string(base) + method);
+  if (klass == "torch.nn.Parameter") found.push_back("torch.Tensor" + method);
+  return found;
+}
+
+const std::vector<TorchRow>& rows_of(const std::string& name) {
+  for (const std::string& one : lookups(name))
+    if (const std::vector<TorchRow>& rows = torch_rows(one); !rows.empty()) return rows;
+  static const std::vector<TorchRow> none;
+  return none;
+}
+
+bool is_dtype(TorchFile& torch, NodeId node) {
+  static constexpr std::array words = {"float", "double", "half", "int", "long", "bool", "short", "uint8"};
+  for (const ApiName& name : torch.file.resolver.names(torch.file.module, node)) {
+    if (!name.name.starts_with("torch.")) continue;
+    std::string_view last = std::string_view(name.name).substr(6);
+    if (last.starts_with("float") || last.starts_with("int") || last.starts_with("bfloat") ||
+        std::find(words.begin(), words.end(), last) != words.end())
+      return true;
+  }
+  return false;
+}
+
+bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
+  const Syntax& syntax = torch.syntax;
+  if (parameter.only == "<dtype>") return is_dtype(torch, value);
+  Kind kind = syntax.kind(syntax.unwrap(value));
+  if (parameter.only == "<int>") return kind == Kind::integer || syntax.text(value).starts_with('-');
+  if (parameter.only == "<str>") return kind == Kind::string;
+  if (parameter.only == "<tuple>") return kind == Kind::tuple || kind == Kind::list;
+  if (parameter.only == "<class>") {
+    std::vector<ApiName> names = torch.file.resolver.names(torch.file.module, value);
+    return !names.empty() &&
+           std::all_of(names.begin(), names.end(), [](const ApiName& name) { return name.name == "torch.Tensor"; });
+  }
+  if (parameter.only == "<module>") return is_module(torch, value);
+  if (parameter.only == "<state>") return syntax.text(value).ends_with(".state_dict()");
+  if (parameter.only == "<tensor>") return torch.file.resolver.is_instance(torch.file.module, value, "torch.Tensor");
+  return parameter.only.empty() || syntax.text(value) == parameter.only;
+}
+
+std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
+  const Syntax& syntax = torch.syntax;
+  std::string names;  // what stands behind the rest parameter goes by keyword
+  const TorchParameter* rest = nullptr;
+  for (const TorchParameter& parameter : row.parameters) {
+    if (parameter.need == Need::rest) rest = &parameter;
+    static constexpr std::array by_keyword = {"dtype", "device", "requires_grad", "generator"};
+    bool keyword = row.name.starts_with("torch.") && row.name.find_first_of(".:", 6) == row.name.npos &&
+                   std::find(by_keyword.begin(), by_keyword.end(), parameter.name) != by_keyword.end();
+    if (!rest && !keyword) names += (names.empty() ? "" : " ") + std::string(parameter.name);
+  }
+  Arguments bound = torch.file.bind(call, names);
+  if (!bound.plain || !bound.double_stars.empty()) return std::nullopt;
+  std::vector<NodeId> others = bound.stars;
+  for (NodeId extra : bound.extra) {
+    NodeId name = syntax.kind(extra) == Kind::keyword_argument ? syntax.child(extra, Field::name) : kNoNode;
+    auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
+                              [&](const TorchParameter& one) { return one.name == syntax.text(name); });
+    if (name == kNoNode)
+      others.push_back(extra);
+    else if (known != row.parameters.end() && known->need != Need::rest)
+      bound.given[known->name] = {syntax.child(extra, Field::value), extra, true};
+    else if (!rest || rest->only != "<any>")
+      return std::nullopt;
+  }
+  if (!rest && !others.empty()) return std::nullopt;
+  Match found{&row, {}, {}};
+  for (const TorchParameter& parameter : row.parameters) {
+    if (parameter.need == Need::rest) continue;
+    NodeId value = bound.value(parameter.name);
+    if (value == kNoNode && parameter.need == Need::required) return std::nullopt;
+    if (value == kNoNode) continue;
+    if (parameter.need == Need::absent || !fits(torch, parameter, value)) return std::nullopt;
+    found.given[parameter.name] = syntax.span(value);
+    found.nodes[parameter.name] = value;
+  }
+  if (rest && others.empty() && rest->only != "<any>") return std::nullopt;
+  if (!others.empty()) {
+    std::sort(others.begin(), others.end());
+    found.given[rest->name] = {syntax[others.front()].begin, syntax[others.back()].end};
+    if (others.size() == 1) found.nodes[rest->name] = others[0];
+  }
+  NodeId callee = syntax.child(call, Field::function);
+  found.given["call"] = syntax.span(callee);
+  if (syntax.kind(callee) == Kind::attribute) found.given["self"] = syntax.span(syntax.child(callee, Field::object));
+  return found;
+}
+
+// ---- templates ----
+
+// Names for the columns of a dataset's rows: as many as its items have parts, or as a loop over it takes.
+std::string columns_of(TorchFile& torch, NodeId dataset) {
+  const Syntax& syntax = torch.syntax;
+  size_t count = 0;
+  NodeId loader = syntax.parent(syntax.parent(dataset));
+  NodeId left = syntax.child(syntax.parent(loader), Field::left);
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
+    if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
+      NodeId call = dataset;
+      uint32_t scope = kNoScope;
+      if (syntax.kind(dataset) == Kind::identifier)
+        for (uint32_t index : torch.file.module.lookup(syntax.text(dataset), dataset, scope))
+          call = torch.file.module.bindings()[index].value;
+      if (syntax.kind(call) == Kind::call) count = syntax.children(syntax.child(call, Field::arguments)).size();
+    }
+    if (value.is != Value::Is::object) continue;
+    const Syntax& its = value.module->syntax();
+    for (NodeId node = value.node; node < its[value.node].after; ++node) {
+      if (its.kind(node) != Kind::return_statement) continue;
+      NodeId method = its.ancestor(node, Kind::function_definition);
+      std::vector<NodeId> parts = its.children(node);
+      if (its.text(its.child(method, Field::name)) != "__getitem__" || parts.empty()) continue;
+      Kind kind = its.kind(parts[0]);
+      count = kind == Kind::expression_list || kind == Kind::tuple ? its.children(parts[0]).size() : 1;
+    }
+  }
+  for (NodeId node = 0; node < syntax.size() && count == 0 && left != kNoNode; ++node) {
+    if (syntax.kind(node) != Kind::for_statement ||
+        syntax.text(syntax.child(node, Field::right)).find(syntax.text(left)) == std::string_view::npos)
+      continue;
+    NodeId target = syntax.child(node, Field::left);
+    std::vector<NodeId> parts = syntax.children(target);
+    if (syntax.text(syntax.child(node, Field::right)).starts_with("enumerate(") && parts.size() == 2)
+      target = syntax.unwrap(parts[1]);
+    count = syntax.kind(target) == Kind::identifier ? 0 : syntax.children(target).size();
+  }
+  if (count == 1) return "['data']";
+  if (count <= 2) return "['data', 'label']";
+  std::string names;
+  for (size_t i = 0; i < count; ++i) names += fmt::format("{}'column{}'", i ? ", " : "", i);
+  return "[" + names + "]";
+}
+
+// What a transform makes of an argument; the plain text where it does not apply.
+std::string transformed(TorchFile& torch, std::string_view how, NodeId node, const std::string& text) {
+  const Syntax& syntax = torch.syntax;
+  NodeId inner = node == kNoNode ? kNoNode : syntax.unwrap(node);
+  Kind kind = syntax.kind(inner);
+  std::vector<NodeId> parts;
+  if (kind == Kind::tuple || kind == Kind::list) parts = syntax.children(inner);
+  auto part = [&](size_t i) { return torch.rendered(parts[i]); };
+  if (how == "keep") return one_minus(syntax, node);
+  if (how == "operand") return as_operand(syntax, node) == torch.file.text(node) ? text : "(" + text + ")";
+  if (how == "bare") {
+    std::string value;
+    return string_value(syntax, inner, value) ? value : text;
+  }
+  if (how == "pads") {  // (height, width) -> (top, bottom, left, right)
+    if (parts.size() == 2) return fmt::format("({0}, {0}, {1}, {1})", part(0), part(1));
+    return text;
+  }
+  if (how == "single") return parts.size() == 1 ? part(0) : text;
+  if (how == "tuple") return parts.empty() && kind != Kind::tuple && kind != Kind::list ? "(" + text + ",)" : text;
+  if (how == "shape") {  // the arguments of torch.zeros(2, 3) as one tuple
+    if (kind == Kind::tuple || kind == Kind::list) return text;
+    if (kind == Kind::attribute || kind == Kind::identifier) return text;  // x.shape, size
+    if (kind == Kind::call) return text;                                   // x.size()
+    if (node != kNoNode && kind != Kind::list_splat) return "(" + text + ",)";
+    if (kind == Kind::list_splat) return "(" + text + ",)";
+    return "(" + text + ")";
+  }
+  if (how == "spread") {  // the shape of torch.randn(shape) as arguments
+    bool shape = kind == Kind::tuple || kind == Kind::list || text.ends_with(".shape");
+    return shape ? "*" + text : text;
+  }
+  if (how == "square") {
+    if (parts.size() == 2) return part(0) + " * " + part(1);
+    std::string operand = kind == Kind::integer || kind == Kind::identifier ? text : "(" + text + ")";
+    return operand + " * " + operand;
+  }
+  if (how == "first" || how == "second") {
+    size_t which = how == "first" ? 0 : 1;
+    return parts.size() == 2 ? part(which) : fmt::format("{}[{}]", text, which);
+  }
+  if (how == "power")
+    return (kind == Kind::integer || kind == Kind::identifier || kind == Kind::attribute ? text : "(" + text + ")") +
+           " ** -0.5";
+  if (how == "label") {
+    std::string_view wide = ".astype(ms.int64)";
+    std::string plain = text.ends_with(wide) ? text.substr(0, text.size() - wide.size()) : text;
+    return (kind == Kind::binary_operator ? "(" + plain + ")" : plain) + ".astype(ms.int32)";
+  }
+  if (how == "cell") return torch.rendered(syntax.child(syntax.child(inner, Field::function), Field::object));
+  if (how == "group") return kind == Kind::list ? text : "[{'params': " + text + "}]";
+  if (how == "columns") return columns_of(torch, node);
+  if (how == "checkpoint") {
+    for (std::string_view ending : {".pth.tar", ".pth", ".pt", ".bin"})
+      if (size_t at = text.rfind(ending);
+          kind == Kind::string && at != text.npos && at + ending.size() + 1 >= text.size())
+        return text.substr(0, at) + ".ckpt" + text.substr(at + ending.size());
+    return text;
+  }
+  return text;
+}
+
+// The names of parameters in a template: $name, $name:transform, $name|default. {...} stays when all it names is given.
+std::optional<std::vector<Piece>> expand(TorchFile& torch, const Match& match, std::string_view target) {
+  std::vector<Piece> pieces;
+  auto literal = [&](std::string_view text) {
+    if (pieces.empty() || pieces.back().source) pieces.push_back({false, {}, ""});
+    pieces.back().text += text;
+  };
+  auto word_end = [&](size_t at) {
+    while (at < target.size() && (std::isalnum(static_cast<unsigned char>(target[at])) || target[at] == '_')) ++at;
+    return at;
+  };
+  for (size_t at = 0; at < target.size();) {
+    if (target[at] == '{') {
+      size_t end = target.find('}', at);
+      std::string_view group = target.substr(at + 1, end - at - 1);
+      auto inner = expand(torch, match, group);
+      for (const Piece& piece : inner ? *inner : std::vector<Piece>{}) {
+        if (piece.source)
+          pieces.push_back(piece);
+        else
+          literal(piece.text);
+      }
+      at = end + 1;
+      continue;
+    }
+    if (target[at] != '$') {
+      literal(target.substr(at, 1));
+      ++at;
+      continue;
+    }
+    size_t end = word_end(at + 1);
+    std::string_view name = target.substr(at + 1, end - at - 1), how, otherwise;
+    bool has_default = false;
+    if (end < target.size() && target[end] == ':') {
+      size_t from = end + 1;
+      end = word_end(from);
+      how = target.substr(from, end - from);
+    }
+    if (end < target.size() && target[end] == '|') {
+      size_t from = end + 1;
+      end = std::min(target.find_first_of(",){} ", from), target.size());
+      otherwise = target.substr(from, end - from);
+      has_default = true;
+    }
+    at = end;
+    auto given = match.given.find(name);
+    if (given == match.given.end()) {
+      if (!has_default) return std::nullopt;
+      if (auto other = match.given.find(otherwise.substr(otherwise.starts_with('$'))); other != match.given.end())
+        literal(torch.rendered(other->second));
+      else
+        literal(otherwise);
+      continue;
+    }
+    auto node = match.nodes.find(name);
+    std::string text = torch.rendered(given->second);
+    std::string made =
+        how.empty() ? text : transformed(torch, how, node == match.nodes.end() ? kNoNode : node->second, text);
+    if (made == text)
+      pieces.push_back({true, given->second, text, node == match.nodes.end() ? kNoNode : node->second});
+    else
+      literal(made);
+  }
+  return pieces;
+}
+
+// ---- edits ----
+
+// The text between two arguments becomes `by`; line breaks and comments at its comma stay.
+void write_gap(TorchFile& torch, Rewrite& rewrite, Span gap, std::string by, bool first, bool last, uint32_t size) {
+  std::string_view old = std::string_view(torch.text).substr(gap.begin, gap.size());
+  torch.discard(gap, first, last);
+  if (old == by) return;
+  torch.needing(by);
+  if (gap.size() == 0) {
+    rewrite.insert(gap.begin, by, first ? (int64_t{1} << 40) - size : -(int64_t{1} << 40) + size);
+    return;
+  }
+  const bool breaks = old.find_first_of("#\n") != old.npos;
+  if (size_t open = old.rfind('('); breaks && first && !last && open != old.npos && by.ends_with('(') &&
+                                    old.find_first_not_of(" \t\r\n", open + 1) == old.npos) {
+    rewrite.replace(Span{gap.begin, gap.begin + static_cast<uint32_t>(open) + 1}, std::move(by));
+    return;
+  }
+  size_t comma = old.find(',');
+  if (breaks && !first && !last && comma != old.npos && old.substr(0, comma).find_first_not_of(" ") == old.npos) {
+    size_t keyword = old.find_last_of("\n ,") + 1;  // "name=" of the old argument
+    size_t split = by.rfind(", ");
+    if (split != by.npos) {
+      if (split > 0) rewrite.insert(gap.begin, by.substr(0, split), -(int64_t{1} << 40) + size);
+      std::string name = by.substr(split + 2);
+      if (old.substr(keyword) != name) rewrite.replace(Span{gap.begin + static_cast<uint32_t>(keyword), gap.end}, name);
+      return;
+    }
+  }
+  size_t close = by.rfind(')');
+  if (breaks && last && close != by.npos && old.find(')') != old.npos && old.find('=') == old.npos) {
+    if (close > 0) rewrite.insert(gap.begin, by.substr(0, close), -(int64_t{1} << 40) + size);
+    if (close + 1 < by.size()) rewrite.insert(gap.end, by.substr(close + 1), -(int64_t{1} << 40) + size);
+    return;
+  }
+  rewrite.replace(gap, std::move(by));
+}
+
+void write(TorchFile& torch, NodeId node, const std::vector<Piece>& pieces, const std::string& message) {
+  const Node& at = torch.syntax[node];
+  NodeId callee = torch.syntax.kind(node) == Kind::call ? torch.syntax.child(node, Field::function) : node;
+  for (NodeId name = callee; name < torch.syntax[callee].after; ++name) torch.settle(name);
+  Rewrite rewrite(torch.file, kTorchNames, node, message);
+  rewrite.tier(kTorchNames.tier);
+  uint32_t cursor = at.begin;
+  std::string pending;
+  for (const Piece& piece : pieces) {
+    if (!piece.source || piece.span.begin < cursor || piece.span.end > at.end) {
+      pending += piece.text;
+      torch.needing(piece.source ? std::string() : piece.text);
+      continue;
+    }
+    write_gap(torch, rewrite, {cursor, piece.span.begin}, std::exchange(pending, {}), cursor == at.begin, false,
+              at.end - at.begin);
+    cursor = piece.span.end;
+  }
+  write_gap(torch, rewrite, {cursor, at.end}, pending, cursor == at.begin, true, at.end - at.begin);
+  rewrite.commit();
+}
+
+// ---- names ----
+
+bool is_statement(const Syntax& syntax, NodeId node) {
+  return syntax.kind(syntax.parent(node)) == Kind::expression_statement;
+}
+
+std::string shown(const std::string& name) {
+  size_t colon = name.find(':');
+  return colon == name.npos ? name : name.substr(0, colon) + "." + name.substr(colon + 1);
+}
+
+std::string reason_of(const std::string& name, const TorchRow* row) {
+  if (row && row->how == TorchRow::How::missing) return row->target;
+  std::string dotted = shown(name);
+  std::string_view nearest = torch_nearest(dotted);
+  if (row) return "its arguments here have no counterpart: write it by hand";
+  if (nearest.empty()) return "MindSpore has nothing by which it could be replaced";
+  return "the nearest in MindSpore is " + std::string(nearest);
+}
+
+// Operators get parentheses where the new text binds tighter than they do.
+void enclose(const Syntax& syntax, std::vector<Piece>& pieces) {
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    Kind kind = syntax.kind(pieces[i].node);
+    bool loose = kind == Kind::binary_operator || kind == Kind::unary_operator || kind == Kind::comparison_operator ||
+                 kind == Kind::boolean_operator || kind == Kind::not_operator || kind == Kind::conditional_expression ||
+                 kind == Kind::lambda || kind == Kind::integer || kind == Kind::float_;
+    if (!pieces[i].source || pieces[i].node == kNoNode || !loose) continue;
+    const std::string next = i + 1 < pieces.size() && !pieces[i + 1].source ? pieces[i + 1].text : "";
+    const std::string last = i > 0 && !pieces[i - 1].source ? pieces[i - 1].text : "";
+    auto operates = [](char c) { return std::string_view("+-*/<@").find(c) != std::string_view::npos; };
+    bool number = kind == Kind::integer || kind == Kind::float_;
+    bool binds = next.starts_with('.') || next.starts_with('[') ||
+                 (!number && ((next.size() > 1 && next[0] == ' ' && operates(next[1])) ||
+                              (last.size() > 1 && last.ends_with(' ') && operates(last[last.size() - 2]))));
+    if (!binds) continue;
+    if (i == 0 || pieces[i - 1].source) pieces.insert(pieces.begin() + i++, {false, {}, "", kNoNode});
+    pieces[i - 1].text += "(";
+    if (i + 1 == pieces.size() || pieces[i + 1].source) pieces.insert(pieces.begin() + i + 1, {false, {}, "", kNoNode});
+    pieces[i + 1].text.insert(0, ")");
+  }
+}
+
+// Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
+bool apply(TorchFile& torch, NodeId call, const std::string& name, const Match& found) {
+  const TorchRow& row = *found.row;
+  const Syntax& syntax = torch.syntax;
+  std::string message = shown(name) + (row.how == TorchRow::How::direct ? " has its counterpart" : " by a combination");
+  if (row.target == "drop") {
+    if (!is_statement(syntax, call)) {
+      torch.replace(kTorchNames, call, "None", shown(name) + " has nothing to do");
+    } else {
+      torch.drop(kTorchNames, syntax.statement(call), shown(name) + " has nothing to do");
+    }
+  } else {
+    bool assigns = row.target.find(" = ") != row.target.npos && row.target.find('(') > row.target.find(" = ");
+    std::string_view target = row.target;
+    if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
+      if (!target.starts_with("$self = ")) return false;
+      target.remove_prefix(8);
+      if (syntax.kind(syntax.child(syntax.child(call, Field::function), Field::object)) != Kind::call)
+        torch.file.find(kTorchNames, call, Severity::note, shown(name) + " inside an expression",
+                        "what it changed in place stays as it was: see whether it is read afterwards");
+    }
+    auto pieces = expand(torch, found, target);
+    if (!pieces) return false;
+    enclose(syntax, *pieces);
+    for (Piece& piece : *pieces)
+      for (size_t at = piece.text.find("(, "); !piece.source && at != std::string::npos; at = piece.text.find("(, "))
+        piece.text.erase(at + 1, 2);
+    write(torch, call, *pieces, message);
+  }
+  if (!row.note.empty()) torch.file.find(kTorchNames, call, Severity::note, shown(name), row.note);
+  torch.note(call, shown(name), row.how == TorchRow::How::direct ? "migrated" : "migrated by a combination", row.note);
+  torch.file.rewritten[syntax.child(call, Field::function)] = kTorchNames.id;
+  return true;
+}
+
+// The names by which a call may be known in the table: by what it calls, by the class of its receiver, by a method that only
+// tensors and modules of PyTorch have.
+std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
+  const Syntax& syntax = torch.syntax;
+  NodeId callee = syntax.child(call, Field::function);
+  std::vector<std::string> found;
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, callee))) {
+    if (value.is == Value::Is::named) found.push_back(canonical(value.name).name);
+    if (value.is == Value::Is::method) found.push_back(canonical(value.name).name + ":" + value.member);
+    if (value.is == Value::Is::instance && value.name.starts_with("torch."))
+      found.push_back(canonical(value.name).name + ":__call__");
+  }
+  std::erase_if(found, [](const std::string& name) { return !name.starts_with("torch"); });
+  if (!found.empty() || syntax.kind(callee) != Kind::attribute) return found;
+  NodeId object = syntax.child(callee, Field::object);
+  std::string method(syntax.text(syntax.child(callee, Field::attribute)));
+  const Values known = torch.file.resolver.values(torch.file.module, object);
+  bool tensor = torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor");
+  bool foreign = !known.empty() && !tensor && std::none_of(known.begin(), known.end(), [](const Value& value) {
+    return value.is == Value::Is::literal || value.is == Value::Is::object;
+  });
+  if (foreign) return found;
+  bool keyword = false;  // dim= and keepdim= are PyTorch's words
+  for (NodeId argument : syntax.children(syntax.child(call, Field::arguments)))
+    if (syntax.kind(argument) == Kind::keyword_argument) {
+      std::string_view word = syntax.text(syntax.child(argument, Field::name));
+      keyword = keyword || word == "dim" || word == "keepdim";
+    }
+  if (tensor || keyword || is_torch_method(method)) {
+    found.push_back("torch.Tensor:" + method);
+  } else if (const auto& rows = torch_rows("torch.nn.Module:" + method); !rows.empty() && rows[0].only_torch) {
+    found.push_back("torch.nn.Module:" + method);
+  }
+  return found;
+}
+
+void rewrite_call(TorchFile& torch, NodeId call) {
+  for (const std::string& name : call_names(torch, call)) {
+    const std::vector<TorchRow>& rows = rows_of(name);
+    const TorchRow* refused = nullptr;
+    bool done = false;
+    for (const TorchRow& row : rows) {
+      if (!row.call) continue;
+      refused = &row;
+      auto found = match(torch, call, row);
+      if (!found) continue;
+      if (row.how == TorchRow::How::missing) break;
+      if ((done = apply(torch, call, name, *found))) break;
+    }
+    if (done) return;
+    // A plain method that is alike on both sides, or a tensor's that the table does not speak about.
+    if (rows.empty() && name.find(':') != name.npos) continue;
+    if (rows.empty() && !name.starts_with("torch")) continue;
+    bool just_name = !rows.empty() && !rows.back().call;
+    if (just_name) continue;  // the name alone is rewritten
+    torch.leave(call, shown(name), reason_of(name, refused));
+    torch.file.rewritten[torch.syntax.child(call, Field::function)] = kTorchMissing.id;
+    return;
+  }
+}
+
+// The new spelling of a name that is not called: a row of its own, or the callee of the row of its calls.
+std::string value_target(const std::string& name) {
+  for (const TorchRow& row : rows_of(name)) {
+    if (row.how == TorchRow::How::missing) continue;
+    if (!row.call) return row.target;
+    size_t open = row.target.find('(');
+    std::string callee = row.target.substr(0, open);
+    if (open != callee.npos && callee.find_first_of("$ {") == callee.npos) return callee;
+  }
+  return "";
+}
+
+bool is_topmost(const Syntax& syntax, NodeId node) {
+  NodeId up = syntax.parent(node);
+  return !(syntax.kind(up) == Kind::attribute && syntax.child(up, Field::object) == node) &&
+         syntax[node].field != Field::attribute;
+}
+
+bool in_import(const Syntax& syntax, NodeId node) {
+  for (NodeId up = syntax.parent(node); up != kNoNode; up = syntax.parent(up)) {
+    Kind kind = syntax.kind(up);
+    if (kind == Kind::import_statement || kind == Kind::import_from_statement) return true;
+    if (kind == Kind::block || kind == Kind::module) return false;
+  }
+  return false;
+}
+
+// The class names that an isinstance() around the node gives the object whose text this is.
+std::vector<std::string> narrowed(TorchFile& torch, NodeId node, std::string_view object) {
+  const Syntax& syntax = torch.syntax;
+  std::vector<std::string> found;
+  for (NodeId up = syntax.parent(node); up != kNoNode && found.empty(); up = syntax.parent(up)) {
+    if (syntax.kind(up) != Kind::if_statement && syntax.kind(up) != Kind::elif_clause) continue;
+    NodeId condition = syntax.child(up, Field::condition), body = syntax.child(up, Field::consequence);
+    if (body == kNoNode || node < body || node >= syntax[body].after) continue;
+    for (NodeId at = condition; at < syntax[condition].after; ++at) {
+      if (syntax.kind(at) != Kind::call || syntax.text(syntax.child(at, Field::function)) != "isinstance") continue;
+      std::vector<NodeId> arguments = syntax.children(syntax.child(at, Field::arguments));
+      if (arguments.size() != 2 || syntax.text(arguments[0]) != object) continue;
+      std::vector<NodeId> classes = {arguments[1]};
+      if (syntax.kind(arguments[1]) == Kind::tuple) classes = syntax.children(arguments[1]);
+      for (NodeId klass : classes)
+        for (const ApiName& name : torch.file.resolver.names(torch.file.module, klass)) found.push_back(name.name);
+    }
+  }
+  return found;
+}
+
+// The name of a layer's parameter: gamma of a normalisation's weight, embedding_table of an embedding's.
+void rewrite_parameter(TorchFile& torch, NodeId attribute) {
+  struct Row {
+    std::string_view klass, old_name, new_name;
+  };
+  static constexpr Row rows[] = {
+      {"Norm", "weight", "gamma"},
+      {"Norm", "bias", "beta"},
+      {"Norm", "running_mean", "moving_mean"},
+      {"Norm", "running_var", "moving_variance"},
+      {"Embedding", "weight", "embedding_table"},
+      {"PReLU", "weight", "w"},
+  };
+  const Syntax& syntax = torch.syntax;
+  NodeId object = syntax.child(attribute, Field::object), member = syntax.child(attribute, Field::attribute);
+  std::string_view name = syntax.text(member);
+  if (name != "weight" && name != "bias" && name != "running_mean" && name != "running_var") return;
+  std::vector<std::string> classes = narrowed(torch, attribute, syntax.text(object));
+  if (classes.empty())
+    for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
+      if (value.is == Value::Is::instance) classes.push_back(canonical(value.name).name);
+  for (const Row& row : rows)
+    if (row.old_name == name && !classes.empty() &&
+        std::all_of(classes.begin(), classes.end(), [&](const std::string& one) {
+          return one.starts_with("torch.nn.") && one.find(row.klass) != one.npos;
+        })) {
+      torch.replace(kTorchNames, member, std::string(row.new_name), "a layer's parameter has another name");
+      return;
+    }
+}
+
+// optimizer.param_groups[0]["lr"], read or set.
+bool rewrite_rate(TorchFile& torch, NodeId attribute) {
+  const Syntax& syntax = torch.syntax;
+  if (syntax.kind(attribute) != Kind::attribute ||
+      syntax.text(syntax.child(attribute, Field::attribute)) != "param_groups")
+    return false;
+  NodeId group = syntax.parent(attribute), rate = syntax.parent(group);
+  std::string optimizer = torch.rendered(syntax.child(attribute, Field::object));
+  if (syntax.kind(group) == Kind::for_statement && syntax[attribute].field == Field::right) {
+    // for group in optimizer.param_groups: group["lr"] = rate
+    std::vector<NodeId> body = syntax.children(syntax.child(group, Field::body));
+    std::string target = torch.file.text(syntax.child(group, Field::left));
+    NodeId assignment = body.size() == 1 ? syntax.first(body[0]) : kNoNode;
+    std::string_view left = syntax.text(syntax.child(assignment, Field::left));
+    if (syntax.kind(assignment) == Kind::assignment && (left == target + "['lr']" || left == target + "[\"lr\"]")) {
+      std::string value = torch.rendered(syntax.child(assignment, Field::right));
+      torch.replace(kTorchNames, group,
+                    fmt::format("{}.learning_rate.set_data(ms.Tensor({}, ms.float32))", optimizer, value),
+                    "the learning rate is a parameter of the optimizer");
+      torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
+      return true;
+    }
+  }
+  std::string_view ending = syntax.text(rate).substr(syntax[attribute].end - syntax[attribute].begin);
+  if (syntax.kind(rate) != Kind::subscript || (ending != "[0]['lr']" && ending != "[0][\"lr\"]")) {
+    torch.leave(attribute, "torch.optim.Optimizer.param_groups",
+                "the learning rate is " + optimizer + ".learning_rate, a parameter that set_data() changes");
+    return true;
+  }
+  NodeId up = syntax.parent(rate);
+  if (syntax.kind(up) == Kind::assignment && syntax[rate].field == Field::left) {
+    std::string value = torch.rendered(syntax.child(up, Field::right));
+    torch.replace(kTorchNames, up,
+                  fmt::format("{}.learning_rate.set_data(ms.Tensor({}, ms.float32))", optimizer, value),
+                  "the learning rate is a parameter of the optimizer");
+  } else {
+    torch.replace(kTorchNames, rate, optimizer + ".learning_rate.asnumpy().item()",
+                  "the learning rate is a parameter of the optimizer");
+  }
+  torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
+  return true;
+}
+
+// torch.backends.cudnn.benchmark = True
+bool drop_switch(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  NodeId up = syntax.parent(node);
+  if (syntax.kind(up) != Kind::assignment || syntax[node].field != Field::left) return false;
+  for (const ApiName& name : torch.file.resolver.names(torch.file.module, node))
+    if (name.name.starts_with("torch.backends.")) {
+      torch.drop(kTorchNames, syntax.statement(node), name.name + " has nothing to do");
+      torch.note(node, name.name, "migrated");
+      return true;
+    }
+  return false;
+}
+
+// x.data is x; x.grad is nowhere kept.
+bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  if (syntax.kind(node) != Kind::attribute) return false;
+  std::string_view member = syntax.text(syntax.child(node, Field::attribute));
+  NodeId object = syntax.child(node, Field::object);
+  if (member == "grad" && torch.file.holds(".backward(")) {
+    torch.leave(node, "torch.Tensor.grad",
+                "gradients are what ops.value_and_grad gives, in the order of the parameters");
+    return true;
+  }
+  std::string_view inner = syntax.text(syntax.child(object, Field::attribute));
+  const bool unknown = (syntax.kind(object) == Kind::identifier || inner == "weight" || inner == "bias") &&
+                       torch.file.resolver.values(torch.file.module, object).empty();
+  if (member != "data" || !(unknown || torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
+    return false;
+  Match found{nullptr, {{"self", syntax.span(object)}}, {}};
+  write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
+  return true;
+}
+
+void rewrite_name(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  if (rewrite_inner_tensor(torch, node) || rewrite_rate(torch, node) || drop_switch(torch, node)) return;
+  if (!is_topmost(syntax, node) || in_import(syntax, node) || torch.file.rewritten.contains(node)) return;
+  NodeId up = syntax.parent(node);
+  bool is_keyword = syntax.kind(up) == Kind::keyword_argument && syntax[node].field == Field::name;
+  bool bound = syntax[node].field == Field::left || syntax[node].field == Field::name;
+  if (is_keyword || (bound && syntax.kind(node) == Kind::identifier)) return;
+  const bool called = syntax.kind(up) == Kind::call && syntax[node].field == Field::function;
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, node))) {
+    bool method = value.is == Value::Is::method;
+    if ((value.is != Value::Is::named && !method) || (method && syntax.kind(node) != Kind::attribute)) continue;
+    std::string name = canonical(value.name).name + (method ? ":" + value.member : "");
+    if (!name.starts_with("torch")) continue;
+    // A variable that holds the thing keeps its own name.
+    if (syntax.kind(node) == Kind::identifier) {
+      uint32_t scope = kNoScope;
+      std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
+      bool imported = std::any_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
+        return torch.file.module.bindings()[index].how == Bound::from_import;
+      });
+      if (!imported) continue;
+    }
+    const std::vector<TorchRow>& own = rows_of(name);
+    if (called && !method && (own.empty() || own.back().call)) return;  // the call decides
+    if (method) {
+      for (const std::string& one : lookups(name))
+        for (const TorchRow& row : torch_rows(one))
+          if (!row.call && !called) {
+            NodeId object = syntax.child(node, Field::object);
+            Match found{&row, {{"self", syntax.span(object)}}, {}};
+            if (auto pieces = expand(torch, found, row.target)) {
+              write(torch, node, *pieces, shown(name) + " has its counterpart");
+              torch.note(node, shown(name), "migrated");
+            }
+            return;
+          }
+      continue;
+    }
+    std::string target = value_target(name);
+    if (!target.empty()) {
+      for (NodeId part = node; part < syntax[node].after; ++part) torch.settle(part);
+      if (target != syntax.text(node)) torch.replace(kTorchNames, node, target, name + " has its counterpart");
+      torch.needing(target);
+      torch.note(node, name, "migrated");
+    } else {
+      torch.leave(node, name, reason_of(name, rows_of(name).empty() ? nullptr : &rows_of(name)[0]));
+    }
+    return;
+  }
+}
+
+// class Net(nn.Module): def forward -> def construct; super().forward(x), self.block.forward(x).
+void rewrite_forward(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  if (syntax.kind(node) == Kind::function_definition) {
+    NodeId name = syntax.child(node, Field::name), owner = syntax.ancestor(node, Kind::class_definition);
+    if (owner == kNoNode || syntax.text(name) != "forward") return;
+    for (const std::string& base : torch.file.resolver.external_bases(torch.file.module, owner))
+      if (base.starts_with("torch.nn.")) {
+        torch.replace(kTorchModule, name, "construct", kTorchModule.title.data());
+        return;
+      }
+    return;
+  }
+  NodeId member = syntax.child(node, Field::attribute), object = syntax.child(node, Field::object);
+  if (syntax.text(member) != "forward") return;
+  bool super = false;
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
+    super = super || value.is == Value::Is::super;
+  if (super || is_module(torch, object)) torch.replace(kTorchModule, member, "construct", kTorchModule.title.data());
+}
+
+void join_subscripts(TorchFile& torch, NodeId target) {
+  const Syntax& syntax = torch.syntax;
+  NodeId inner = syntax.child(target, Field::value);
+  if (syntax.kind(target) != Kind::subscript || syntax.kind(inner) != Kind::subscript ||
+      !torch.file.resolver.is_instance(torch.file.module, inner, "torch.Tensor"))
+    return;
+  NodeId first = syntax.child(target, Field::subscript);
+  Rewrite(torch.file, kTorchNames, target, "a part of a tensor is a copy: one index sets it")
+      .replace(Span{syntax[inner].end - 1, syntax[first].begin}, ", ")
+      .commit();
+}
+
+}  // namespace
+
+bool is_module(TorchFile& torch, NodeId node) {
+  return torch.file.resolver.is_instance(torch.file.module, node, "torch.nn.Module");
+}
+
+void rewrite_calls(TorchFile& torch) {
+  const Syntax& syntax = torch.syntax;
+  // From the inside out: nodes are numbered in the order of the text, a child behind its parent.
+  for (NodeId node = syntax.size(); node-- > 0;) {
+    switch (syntax.kind(node)) {
+      case Kind::call:
+        if (!is_training_call(torch, node)) rewrite_call(torch, node);
+        break;
+      case Kind::function_definition: rewrite_forward(torch, node); break;
+      case Kind::attribute:
+        rewrite_forward(torch, node);
+        rewrite_parameter(torch, node);
+        [[fallthrough]];
+      case Kind::identifier: rewrite_name(torch, node); break;
+      default: break;
+    }
+  }
+  // x, y = x.to(device), y.to(device); t[0][i] = 1, where t[0] is a copy
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) != Kind::assignment) continue;
+    join_subscripts(torch, syntax.child(node, Field::left));
+    NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
+    if (right != kNoNode && syntax.text(left) != syntax.text(right) && torch.rendered(left) == torch.rendered(right) &&
+        syntax.kind(syntax.parent(node)) == Kind::expression_statement)
+      torch.drop(kTorchNames, syntax.parent(node), "nothing is left to do");
+  }
+}
+
+}  // namespace cairn::migrate

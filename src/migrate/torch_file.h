@@ -1,0 +1,92 @@
+// One PyTorch script on its way to MindSpore: the edits so far, and what can only be written at the end, when all edits are
+// known: lines that go, lines that move in or out, new lines among them, the imports.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "migrate/rules.h"
+#include "migrate/torch_table.h"
+
+namespace cairn::migrate {
+
+class TorchFile {
+ public:
+  explicit TorchFile(Context& file) : file(file), syntax(file.syntax), text(file.module.text()) {}
+
+  Context& file;
+  const Syntax& syntax;
+  const std::string& text;
+
+  /// The text of a span with the edits made in it so far.
+  std::string rendered(Span span) const;
+  std::string rendered(NodeId node) const { return rendered(syntax.span(node)); }
+  /// Takes back the edits inside a span that new text replaces.
+  void discard(Span span, bool with_begin, bool with_end);
+  /// Replaces a node, or what stands between two offsets.
+  void replace(const Rule& rule, NodeId node, std::string by, std::string message);
+  /// Notes the names that new text uses, for the imports; gives the text back.
+  const std::string& needing(const std::string& new_text);
+  /// Notes that a statement goes, with its line when it has one to itself.
+  void drop(const Rule& rule, NodeId statement, std::string message);
+  /// Says that a name is MindSpore's now, though it is spelled as before.
+  void settle(NodeId name) { settled_.insert(name); }
+  /// Says that a line is gone and does not move.
+  void take_line(uint32_t line) { gone_.insert(line); }
+  bool dropped(NodeId statement) const { return drops_.contains(statement); }
+  /// Moves the lines from the begin of one offset's line to the end of another's by this many columns.
+  void shift(uint32_t from, uint32_t to, int columns) { shifts_.push_back({line_of(from), line_of(to), columns}); }
+  /// New lines before the line of `offset`, indented as the line of `like` will be, and by `further` columns.
+  void insert_lines(const Rule& rule, uint32_t offset, uint32_t like, int further, std::vector<std::string> lines,
+                    std::string message, int order = 0);
+  /// New lines behind the line on which `offset` lies.
+  void append_lines(const Rule& rule, uint32_t offset, uint32_t like, std::vector<std::string> lines,
+                    std::string message);
+  /// Leaves a name as it is, marks its line and says why.
+  void leave(NodeId node, const std::string& name, const std::string& reason);
+  void note(NodeId node, std::string_view name, std::string_view status, std::string advice = "");
+  /// Columns by which this file indents.
+  int unit() const;
+  uint32_t line_of(uint32_t offset) const { return file.module.lines().at(offset).line; }
+  int indent_of(uint32_t line) const;
+  /// Writes what was noted.
+  void finish();
+
+ private:
+  struct Shift {
+    uint32_t first, last;
+    int columns;
+  };
+  struct Lines {
+    const Rule* rule;
+    uint32_t offset, like;
+    int further, order;
+    std::vector<std::string> lines;
+    std::string message;
+  };
+  int moved(uint32_t line) const;
+  bool in_string(uint32_t offset) const;
+  void write_drops();
+  void write_lines();
+  void write_imports();
+  bool still_used(const Import& import) const;
+
+  std::map<NodeId, std::pair<const Rule*, std::string>> drops_;
+  std::vector<Shift> shifts_;
+  std::vector<Lines> lines_;
+  std::set<std::string> needs_;
+  std::set<NodeId> settled_;
+  std::set<uint32_t> marked_, gone_;  // lines
+};
+
+/// Rewrites the names and calls of the table (torch_calls.cpp), and the training and evaluation code (torch_training.cpp).
+void rewrite_calls(TorchFile& torch);
+void rewrite_training(TorchFile& torch);
+/// Whether the training code is about this call: it is none of the table's.
+bool is_training_call(TorchFile& torch, NodeId call);
+/// Whether some value of the node is a module of PyTorch, or of the project that is one.
+bool is_module(TorchFile& torch, NodeId node);
+
+}  // namespace cairn::migrate

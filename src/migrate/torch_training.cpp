@@ -1,0 +1,658 @@
+// Training and evaluation code of PyTorch: what computes a loss becomes a function, backward() its gradients, step() a call of the
+// optimizer; no_grad() goes, because gradients are only taken where they are asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "migrate/torch_file.h"
+
+namespace cairn::migrate {
+namespace {
+
+enum class Does : uint8_t { nothing, zero, backward, step, clip, clip_value, idle };
+
+struct Event {
+  Does does;
+  NodeId call, statement;
+  NodeId subject;        // the loss of backward(), the optimizer of the others; kNoNode for all optimizers
+  std::string receiver;  // the optimizer's text
+};
+
+using Names = std::set<std::string>;
+
+// ---- what a call is ----
+
+bool has_word(std::string_view text, std::string_view word) { return text.find(word) != text.npos; }
+
+NodeId object_of(const Syntax& syntax, NodeId call) {
+  NodeId callee = syntax.child(call, Field::function);
+  return syntax.kind(callee) == Kind::attribute ? syntax.child(callee, Field::object) : kNoNode;
+}
+
+std::string_view method_of(const Syntax& syntax, NodeId call) {
+  NodeId callee = syntax.child(call, Field::function);
+  return syntax.kind(callee) == Kind::attribute ? syntax.text(syntax.child(callee, Field::attribute)) : "";
+}
+
+bool is_optimizer(TorchFile& torch, NodeId object) {
+  if (torch.file.resolver.is_instance(torch.file.module, object, "torch.optim.Optimizer")) return true;
+  if (torch.file.resolver.is_instance(torch.file.module, object, "torch.optim.lr_scheduler")) return false;
+  std::string name = torch.file.text(object);
+  if (has_word(name, "sched")) return false;
+  return has_word(name, "opt") || torch.file.holds(name + ".zero_grad(");
+}
+
+bool is_scaler(TorchFile& torch, NodeId object) {
+  return torch.file.resolver.is_instance(torch.file.module, object, "torch.cuda.amp.GradScaler") ||
+         has_word(torch.file.text(object), "scaler");
+}
+
+NodeId only_argument(const Syntax& syntax, NodeId call) {
+  std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
+  return arguments.size() == 1 && syntax.kind(arguments[0]) != Kind::keyword_argument ? arguments[0] : kNoNode;
+}
+
+Event event_of(TorchFile& torch, NodeId call) {
+  const Syntax& syntax = torch.syntax;
+  Event event{Does::nothing, call, syntax.statement(call), kNoNode, ""};
+  NodeId object = object_of(syntax, call);
+  std::string_view method = method_of(syntax, call);
+  auto becomes = [&](Does does, NodeId subject) {
+    event.does = does;
+    event.subject = subject;
+    if (subject != kNoNode && does != Does::backward) event.receiver = torch.file.text(subject);
+    return event;
+  };
+  if (method == "clip_grad_norm_" || method == "clip_grad_norm" ||
+      torch.file.calls(call, "torch.nn.utils.clip_grad_norm_"))
+    return becomes(Does::clip, kNoNode);
+  if (method == "clip_grad_value_" || torch.file.calls(call, "torch.nn.utils.clip_grad_value_"))
+    return becomes(Does::clip_value, kNoNode);
+  if (object == kNoNode) return event;
+  if (method == "zero_grad") {
+    bool optimizer = is_optimizer(torch, object) && !is_module(torch, object);
+    return becomes(Does::zero, optimizer ? object : kNoNode);
+  }
+  if (method == "backward") {
+    NodeId subject = object;
+    if (syntax.kind(object) == Kind::call && method_of(syntax, object) == "scale" &&
+        only_argument(syntax, object) != kNoNode)
+      subject = only_argument(syntax, object);
+    return becomes(Does::backward, subject);
+  }
+  if (method == "step" && is_scaler(torch, object) && only_argument(syntax, call) != kNoNode)
+    return becomes(Does::step, only_argument(syntax, call));
+  if ((method == "update" || method == "unscale_") && is_scaler(torch, object)) return becomes(Does::idle, kNoNode);
+  if (method == "step" && is_optimizer(torch, object)) return becomes(Does::step, object);
+  return event;
+}
+
+// ---- names that code reads and sets ----
+
+bool is_part_of_name(const Syntax& syntax, NodeId node) {
+  NodeId up = syntax.parent(node);
+  return syntax[node].field == Field::attribute ||
+         (syntax.kind(up) == Kind::keyword_argument && syntax[node].field == Field::name);
+}
+
+// x in x = ..., x, y = ..., for x in ..., x += ...
+bool is_target(const Syntax& syntax, NodeId node, bool with_augmented) {
+  for (;;) {
+    NodeId up = syntax.parent(node);
+    Kind kind = syntax.kind(up);
+    if (syntax[node].field == Field::left)
+      return kind == Kind::assignment || kind == Kind::for_statement || kind == Kind::for_in_clause ||
+             (with_augmented && kind == Kind::augmented_assignment);
+    if (kind != Kind::pattern_list && kind != Kind::tuple_pattern && kind != Kind::list_pattern) return false;
+    node = up;
+  }
+}
+
+void add_targets(const Syntax& syntax, NodeId target, Names& names) {
+  target = syntax.unwrap(target);
+  if (syntax.kind(target) == Kind::identifier || syntax.kind(target) == Kind::attribute) {
+    names.insert(std::string(syntax.text(target)));
+    return;
+  }
+  for (NodeId part : syntax.children(target))
+    if (syntax.kind(target) != Kind::subscript || syntax[part].field == Field::value) add_targets(syntax, part, names);
+}
+
+// x.add_(y) as a statement sets x.
+NodeId changed_in_place(const Syntax& syntax, NodeId call) {
+  std::string_view method = method_of(syntax, call);
+  if (method.size() < 3 || !method.ends_with('_') || method.ends_with("__") ||
+      syntax.kind(syntax.parent(call)) != Kind::expression_statement)
+    return kNoNode;
+  return object_of(syntax, call);
+}
+
+Names sets(const Syntax& syntax, NodeId within) {
+  Names names;
+  for (NodeId node = within; node < syntax[within].after; ++node) switch (syntax.kind(node)) {
+      case Kind::assignment:
+      case Kind::augmented_assignment:
+      case Kind::for_statement: add_targets(syntax, syntax.child(node, Field::left), names); break;
+      case Kind::as_pattern_target:
+        for (NodeId part : syntax.children(node)) add_targets(syntax, part, names);
+        break;
+      case Kind::call:
+        if (NodeId object = changed_in_place(syntax, node); object != kNoNode) add_targets(syntax, object, names);
+        break;
+      default: break;
+    }
+  return names;
+}
+
+Names reads(const Syntax& syntax, NodeId within) {
+  Names names;
+  for (NodeId node = within; node < syntax[within].after; ++node) {
+    Kind kind = syntax.kind(node);
+    if (kind == Kind::attribute && !is_part_of_name(syntax, node)) names.insert(std::string(syntax.text(node)));
+    if (kind != Kind::identifier || is_part_of_name(syntax, node)) continue;
+    if (is_target(syntax, node, false)) continue;
+    names.insert(std::string(syntax.text(node)));
+  }
+  return names;
+}
+
+bool meets(const Names& a, const Names& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
+}
+
+// ---- one function or the top of a script ----
+
+class Training {
+ public:
+  Training(TorchFile& torch, NodeId scope, std::vector<Event> events)
+      : torch_(torch), syntax_(torch.syntax), scope_(scope), events_(std::move(events)) {}
+
+  void rewrite() {
+    for (const Event& event : events_)
+      if (event.does == Does::step) optimizers_.insert(event.receiver);
+    for (size_t i = 0; i < events_.size(); ++i)
+      if (events_[i].does == Does::backward) backward(i);
+    for (const Event& event : events_) {
+      NodeId statement = event.statement;
+      switch (event.does) {
+        case Does::zero: zero(event); break;
+        case Does::idle: torch_.drop(kTorchTraining, statement, "nothing is scaled here"); break;
+        case Does::step: step(event); break;
+        case Does::clip:
+        case Does::clip_value: clip(event); break;
+        default: break;
+      }
+    }
+  }
+
+ private:
+  NodeId block_of(NodeId statement) const { return syntax_.parent(statement); }
+
+  NodeId loop_of(NodeId node) const {
+    for (NodeId up = syntax_.parent(node); up != kNoNode && up != scope_; up = syntax_.parent(up))
+      if (syntax_.kind(up) == Kind::for_statement || syntax_.kind(up) == Kind::while_statement) return up;
+    return kNoNode;
+  }
+
+  std::string suffix(const std::string& optimizer) const {
+    if (optimizers_.size() < 2) return "";
+    std::string name;
+    for (char c : optimizer) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    for (std::string_view word : {"self_", "optimizer_", "optimizer", "optim_", "opt_"})
+      if (name.starts_with(word) && name.size() > word.size()) name.erase(0, word.size());
+    return "_" + name;
+  }
+
+  std::string gradients_of(const std::string& optimizer) const { return "grads" + suffix(optimizer); }
+
+  bool ends(const Event& event, const std::string& optimizer) const {
+    return event.does == Does::zero && (event.subject == kNoNode || event.receiver == optimizer);
+  }
+
+  // The optimizers whose step comes after this backward() and before their gradients are cleared.
+  std::vector<std::string> stepping(size_t at) const {
+    std::vector<std::string> found;
+    Names over;
+    for (size_t i = at + 1; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.does == Does::step && !over.contains(event.receiver)) {
+        found.push_back(event.receiver);
+        over.insert(event.receiver);
+      }
+      for (const std::string& optimizer : optimizers_)
+        if (ends(event, optimizer)) over.insert(optimizer);
+    }
+    return found;
+  }
+
+  // Gradients of several backward() add up until the step: under a condition, or in turns of a loop.
+  bool adds_up(size_t at, const std::string& optimizer) const {
+    const Event& backward = events_[at];
+    bool steps = false, clears = false, any = false;
+    for (const Event& event : events_) {
+      any = any || ends(event, optimizer);
+      if (event.does == Does::step && event.receiver == optimizer)
+        steps = steps || block_of(event.statement) == block_of(backward.statement);
+      if (ends(event, optimizer)) clears = clears || loop_of(event.statement) == loop_of(backward.statement);
+    }
+    return any && !(steps && clears);
+  }
+
+  // An earlier backward() of the same optimizer since its gradients were cleared.
+  bool follows_another(size_t at, const std::string& optimizer) const {
+    for (size_t i = at; i-- > 0;) {
+      if (ends(events_[i], optimizer)) return false;
+      if (events_[i].does == Does::step && events_[i].receiver == optimizer) return false;
+      if (events_[i].does != Does::backward) continue;
+      std::vector<std::string> others = stepping(i);
+      if (std::find(others.begin(), others.end(), optimizer) != others.end()) return true;
+    }
+    return false;
+  }
+
+  bool runs_module(NodeId within) const {
+    for (NodeId node = within; node < syntax_[within].after; ++node) {
+      if (syntax_.kind(node) != Kind::call) continue;
+      NodeId callee = syntax_.child(node, Field::function);
+      const Values values = torch_.file.resolver.values(torch_.file.module, callee);
+      for (const Value& value : values) {
+        if (value.is == Value::Is::instance && is_subclass(canonical(value.name).name, "torch.nn.Module")) return true;
+        if (value.is == Value::Is::function || value.is == Value::Is::object) return true;
+      }
+      if (!values.empty()) continue;
+      if (syntax_.kind(callee) == Kind::attribute) {
+        NodeId object = syntax_.child(callee, Field::object);
+        if (syntax_.text(object) == "self") return true;
+        bool module = is_module(torch_, object);
+        if (module) return true;
+      } else if (syntax_.kind(callee) == Kind::identifier) {
+        uint32_t scope = kNoScope;
+        torch_.file.module.lookup(syntax_.text(callee), callee, scope);
+        if (scope != kNoScope) return true;  // a parameter: the model, the criterion
+      } else {
+        return true;  // self.layers[i](x)
+      }
+    }
+    return false;
+  }
+
+  bool holds_event(NodeId statement) const {
+    return std::any_of(events_.begin(), events_.end(), [&](const Event& event) {
+      return (event.does == Does::backward || event.does == Does::step) && event.call >= statement &&
+             event.call < syntax_[statement].after;
+    });
+  }
+
+  // The statements that compute a loss: those to be moved into the function, and earlier ones that are computed in it again.
+  struct Region {
+    NodeId before = kNoNode;       // the statement in front of which the function ends
+    std::vector<NodeId> moved;     // neighbours
+    std::vector<NodeId> repeated;  // in the order of the text
+    Names set;
+  };
+
+  Region region_of(NodeId before, const Names& wanted) const {
+    Region region{before, {}, {}, {}};
+    std::vector<NodeId> statements = syntax_.children(block_of(before));
+    size_t end = std::find(statements.begin(), statements.end(), before) - statements.begin();
+    size_t boundary = end;
+    while (boundary > 0 && !holds_event(statements[boundary - 1])) --boundary;
+    Names needed = wanted;
+    size_t first = end, first_module = end;
+    for (size_t i = end; i-- > 0;) {
+      if (torch_.dropped(statements[i])) continue;
+      Names made = sets(syntax_, statements[i]), used = reads(syntax_, statements[i]);
+      if (!meets(made, needed)) continue;
+      bool module = runs_module(statements[i]);
+      if (i >= boundary) {
+        first = i;
+        if (module) first_module = i;
+      } else if (module) {
+        Kind kind = syntax_.kind(statements[i]);
+        if (kind == Kind::expression_statement) region.repeated.insert(region.repeated.begin(), statements[i]);
+      }
+      bool plain = syntax_.kind(statements[i]) == Kind::expression_statement &&
+                   syntax_.kind(syntax_.first(statements[i])) == Kind::assignment;
+      if (plain)
+        for (const std::string& name : made) needed.erase(name);
+      if (module || i >= boundary) needed.insert(used.begin(), used.end());
+    }
+    if (first_module < end) first = first_module;
+    region.moved.assign(statements.begin() + first, statements.begin() + end);
+    while (!region.moved.empty() && torch_.dropped(region.moved.back())) region.moved.pop_back();
+    for (NodeId statement : region.moved) region.set.merge(sets(syntax_, statement));
+    for (NodeId statement : region.repeated) region.set.merge(sets(syntax_, statement));
+    return region;
+  }
+
+  void note_carried(NodeId statement, const Region& region, Names& known, Names& found) const {
+    Kind kind = syntax_.kind(statement);
+    NodeId body = syntax_.child(statement, Field::body);
+    Names used = reads(syntax_, statement);
+    if (body != kNoNode && (kind == Kind::with_statement || kind == Kind::for_statement)) {
+      used.clear();
+      for (NodeId part : syntax_.children(statement))
+        if (part != body && syntax_[part].field != Field::left) used.merge(reads(syntax_, part));
+    }
+    for (const std::string& name : used)
+      if (region.set.contains(name) && !known.contains(name) && name.find('.') == name.npos) found.insert(name);
+    if (body != kNoNode && (kind == Kind::with_statement || kind == Kind::for_statement)) {
+      if (kind == Kind::for_statement) add_targets(syntax_, syntax_.child(statement, Field::left), known);
+      for (NodeId inner : syntax_.children(body)) note_carried(inner, region, known, found);
+    }
+    known.merge(sets(syntax_, statement));
+  }
+
+  // Names of the region that it reads before it sets them.
+  Names carried(const Region& region) const {
+    Names known, found;
+    std::vector<NodeId> all = region.repeated;
+    all.insert(all.end(), region.moved.begin(), region.moved.end());
+    for (NodeId statement : all) note_carried(statement, region, known, found);
+    return found;
+  }
+
+  // Names of the region that other code reads: after it, or earlier in the next turn of a loop.
+  std::vector<std::string> results(const Region& region, NodeId backward, const Names& given) const {
+    Names own, found;
+    for (NodeId statement : region.moved) own.merge(sets(syntax_, statement));
+    for (NodeId statement : region.repeated)
+      for (const std::string& name : sets(syntax_, statement)) own.erase(name);
+    NodeId loop = loop_of(backward);
+    uint32_t first = region.moved.empty() ? 0 : syntax_[region.moved.front()].begin;
+    for (NodeId node = scope_; node < syntax_[scope_].after; ++node) {
+      Kind kind = syntax_.kind(node);
+      if ((kind != Kind::identifier && kind != Kind::attribute) || is_part_of_name(syntax_, node)) continue;
+      std::string name(syntax_.text(node));
+      if (!own.contains(name)) continue;
+      uint32_t at = syntax_[node].begin;
+      if (is_target(syntax_, node, false)) continue;
+      if (at > syntax_[backward].end || (loop != kNoNode && at > syntax_[loop].begin && at < first)) found.insert(name);
+    }
+    for (const std::string& name : given)
+      if (own.contains(name) && loop != kNoNode) found.insert(name);
+    std::vector<std::string> ordered;  // in the order in which they are set
+    for (NodeId statement : region.moved)
+      for (const std::string& name : sets(syntax_, statement))
+        if (found.contains(name) && std::find(ordered.begin(), ordered.end(), name) == ordered.end())
+          ordered.push_back(name);
+    return ordered;
+  }
+
+  void by_hand(const Event& event, const std::string& why) {
+    torch_.leave(event.call, "torch.Tensor." + std::string(method_of(syntax_, event.call)), why);
+  }
+
+  void backward(size_t at) {
+    const Event& event = events_[at];
+    NodeId statement = event.statement;
+    if (syntax_.kind(syntax_.first(statement)) != Kind::call || syntax_.first(statement) != event.call)
+      return by_hand(event, "call it as a statement of its own");
+    std::vector<std::string> optimizers = stepping(at);
+    if (optimizers.empty() || optimizers.size() > 2)
+      return by_hand(event,
+                     optimizers.empty()
+                         ? "no step of an optimizer follows: take the gradients by ops.value_and_grad(function, None, "
+                           "parameters) and update the parameters with set_data()"
+                         : "more than two optimizers step: give each its part of the gradients");
+    Names wanted = reads(syntax_, event.subject);
+    Region region = region_of(statement, wanted);
+    NodeId condition = kNoNode;  // if train: loss.backward()
+    if (region.moved.empty() && region.repeated.empty()) {
+      NodeId owner = syntax_.parent(block_of(statement));
+      if (syntax_.kind(owner) == Kind::if_statement &&
+          syntax_.child(owner, Field::consequence) == block_of(statement)) {
+        condition = owner;
+        region = region_of(owner, wanted);
+      }
+    }
+    if (region.moved.empty() && region.repeated.empty() && !runs_module(event.subject))
+      return by_hand(event,
+                     "the loss is computed elsewhere: make a function of what computes it, and call "
+                     "ops.value_and_grad(function, None, " +
+                         optimizers[0] + ".parameters, has_aux=True)");
+    write(at, region, condition, optimizers);
+  }
+
+  void write(size_t at, const Region& region, NodeId condition, const std::vector<std::string>& optimizers) {
+    const Event& event = events_[at];
+    const NodeId statement = event.statement;
+    const std::string message = "the gradients of a function in place of backward()";
+    Names given = carried(region);
+    std::string loss = torch_.rendered(event.subject), value = loss;
+    bool named = syntax_.kind(event.subject) == Kind::identifier || syntax_.kind(event.subject) == Kind::attribute;
+    if (!named) value = torch_.file.module.mentions("loss") ? "loss_value" : "loss";
+    std::vector<std::string> others = results(region, statement, given);
+    std::erase(others, loss);
+    std::string function = "forward" + suffix(optimizers[0]), parameters, returned = loss, assigned = value;
+    for (int more = 2; !functions_.insert(function).second; ++more)
+      function = fmt::format("forward{}_{}", suffix(optimizers[0]), more);
+    for (const std::string& name : given) parameters += (parameters.empty() ? "" : ", ") + name;
+    for (const std::string& name : others) returned += ", " + name, assigned += ", " + name;
+    const uint32_t end = syntax_[region.before].begin;
+    const uint32_t start = region.moved.empty() ? end : syntax_[region.moved.front()].begin;
+    const int unit = torch_.unit();
+    torch_.insert_lines(kTorchTraining, start, end, 0, {fmt::format("def {}({}):", function, parameters)}, message, -9);
+    for (NodeId repeated : region.repeated)
+      torch_.insert_lines(kTorchTraining, start, end, unit, {torch_.rendered(repeated)},
+                          "computed in the function, so that gradients go through it", -8);
+    if (!region.moved.empty()) torch_.shift(start, syntax_[region.moved.back()].end, unit);
+    torch_.insert_lines(kTorchTraining, end, end, unit, {"return " + returned}, message, -7);
+    std::string weights = optimizers[0] + ".parameters", grads = gradients_of(optimizers[0]);
+    if (optimizers.size() == 2) {
+      weights += " + " + optimizers[1] + ".parameters";
+      shared_[optimizers[0]] = {grads, fmt::format("[:len({}.parameters)]", optimizers[0])};
+      shared_[optimizers[1]] = {grads, fmt::format("[len({}.parameters):]", optimizers[0])};
+    }
+    const bool sums = adds_up(at, optimizers[0]), second = follows_another(at, optimizers[0]);
+    std::string taken = sums || second ? "more" + grads.substr(5) : grads;
+    torch_.replace(kTorchTraining, statement,
+                   fmt::format("{}{}{}, {} = ops.value_and_grad({}, None, {}{})({})", others.empty() ? "" : "(",
+                               assigned, others.empty() ? "" : ")", taken, function, weights,
+                               others.empty() ? "" : ", has_aux=True", parameters),
+                   message);
+    if (sums) {
+      summed_.insert(optimizers[0]);
+      torch_.append_lines(
+          kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
+          {fmt::format("{0} = {1} if {0} is None else [a + b for a, b in zip({0}, {1})]", grads, taken)},
+          "gradients add up");
+      NodeId loop = loop_of(statement);
+      bool cleared = std::any_of(events_.begin(), events_.end(), [&](const Event& one) {
+        return ends(one, optimizers[0]) && loop != kNoNode && one.statement < loop;
+      });
+      if (!cleared && loop != kNoNode)
+        torch_.insert_lines(kTorchTraining, syntax_[loop].begin, syntax_[loop].begin, 0, {grads + " = None"},
+                            "gradients add up");
+    } else if (second) {
+      torch_.append_lines(kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
+                          {fmt::format("{0} = [a + b for a, b in zip({0}, {1})]", grads, taken)}, "gradients add up");
+    }
+    if (condition != kNoNode) without_gradients(condition, fmt::format("{} = {}({})", assigned, function, parameters));
+    torch_.note(event.call, "torch.Tensor.backward", "migrated by a combination");
+    if (!region.repeated.empty())
+      torch_.file.find(kTorchTraining, event.call, Severity::note, "a part of the network runs again for this loss",
+                       "moving statistics of its normalisation are updated twice");
+  }
+
+  // What the other branch of `if training:` gets: the values alone.
+  void without_gradients(NodeId condition, const std::string& line) {
+    const uint32_t like = syntax_[condition].begin;
+    NodeId otherwise = syntax_.child(condition, Field::alternative);
+    NodeId body = syntax_.child(otherwise, Field::body);
+    if (otherwise == kNoNode)
+      torch_.append_lines(kTorchTraining, syntax_[condition].end, like,
+                          {"else:", std::string(torch_.unit(), ' ') + line}, "the values without gradients");
+    else if (body != kNoNode)
+      torch_.insert_lines(kTorchTraining, syntax_[body].begin, syntax_[body].begin, 0, {line},
+                          "the values without gradients");
+  }
+
+  void zero(const Event& event) {
+    std::string cleared;
+    for (const std::string& optimizer : summed_)
+      if (ends(event, optimizer)) cleared += (cleared.empty() ? "" : " = ") + gradients_of(optimizer);
+    if (cleared.empty())
+      torch_.drop(kTorchTraining, event.statement, "gradients are made anew each time");
+    else
+      torch_.replace(kTorchTraining, event.statement, cleared + " = None", "gradients add up");
+    torch_.note(event.call, "torch.optim.Optimizer.zero_grad", "migrated");
+  }
+
+  void step(const Event& event) {
+    NodeId arguments = syntax_.child(event.call, Field::arguments);
+    bool scaled = object_of(syntax_, event.call) != event.subject;
+    if (!scaled && !syntax_.children(arguments).empty())
+      return torch_.leave(
+          event.call, "torch.optim.Optimizer.step",
+          "a closure is for optimizers that evaluate the loss several times, as LBFGS, which MindSpore lacks");
+    std::string grads = gradients_of(event.receiver);
+    if (auto shared = shared_.find(event.receiver); shared != shared_.end())
+      grads = shared->second.first + shared->second.second;
+    torch_.replace(kTorchTraining, event.call, fmt::format("{}({})", event.receiver, grads),
+                   "the optimizer is called with the gradients");
+    torch_.note(event.call, "torch.optim.Optimizer.step", "migrated");
+  }
+
+  void clip(const Event& event) {
+    auto next = std::find_if(events_.begin(), events_.end(),
+                             [&](const Event& one) { return one.does == Does::step && one.call > event.call; });
+    Arguments bound = torch_.file.bind(event.call, "parameters max_norm norm_type error_if_nonfinite foreach");
+    NodeId limit = bound.value("max_norm");
+    bool statement = syntax_.first(event.statement) == event.call;
+    for (NodeId other : bound.extra)
+      if (syntax_.text(syntax_.child(other, Field::name)) == "clip_value") limit = syntax_.child(other, Field::value);
+    if (next == events_.end() || limit == kNoNode || !statement || bound.has("norm_type"))
+      return torch_.leave(
+          event.call,
+          "torch.nn.utils." + std::string(event.does == Does::clip ? "clip_grad_norm_" : "clip_grad_value_"),
+          "between the gradients and the step: grads = ops.clip_by_global_norm(grads, limit)");
+    std::string grads = gradients_of(next->receiver), most = torch_.rendered(limit);
+    std::string operand = syntax_.kind(limit) == Kind::float_ || syntax_.kind(limit) == Kind::integer ||
+                                  syntax_.kind(limit) == Kind::identifier || syntax_.kind(limit) == Kind::attribute
+                              ? most
+                              : "(" + most + ")";
+    std::string line = event.does == Does::clip
+                           ? fmt::format("{0} = ops.clip_by_global_norm({0}, {1})", grads, most)
+                           : fmt::format("{0} = [ops.clip_by_value(grad, -{1}, {1}) for grad in {0}]", grads, operand);
+    torch_.replace(kTorchTraining, event.statement, line, "the gradients are clipped as values");
+    torch_.note(event.call, "torch.nn.utils.clip_grad_norm_", "migrated by a combination");
+  }
+
+  TorchFile& torch_;
+  const Syntax& syntax_;
+  NodeId scope_;
+  std::vector<Event> events_;
+  Names optimizers_, summed_, functions_;
+  std::map<std::string, std::pair<std::string, std::string>> shared_;  // optimizer -> gradients, its part of them
+};
+
+// ---- contexts and decorators ----
+
+bool is_idle_context(TorchFile& torch, NodeId expression) {
+  static constexpr std::array idle = {
+      "torch.no_grad",           "torch.enable_grad", "torch.set_grad_enabled", "torch.inference_mode",
+      "torch.cuda.amp.autocast", "torch.autocast",    "torch.amp.autocast",     "torch.autograd.set_detect_anomaly",
+      "torch.autograd.no_grad"};
+  NodeId callee =
+      torch.syntax.kind(expression) == Kind::call ? torch.syntax.child(expression, Field::function) : expression;
+  for (const ApiName& name : torch.file.resolver.names(torch.file.module, callee))
+    if (std::find(idle.begin(), idle.end(), name.name) != idle.end()) return true;
+  return false;
+}
+
+void drop_context(TorchFile& torch, NodeId statement) {
+  const Syntax& syntax = torch.syntax;
+  NodeId body = syntax.child(statement, Field::body);
+  if (body == kNoNode) return;
+  NodeId clause = syntax.children(statement)[0];
+  for (NodeId item : syntax.children(clause)) {
+    NodeId value = syntax.kind(item) == Kind::with_item ? syntax.children(item)[0] : item;
+    if (!is_idle_context(torch, value)) return;
+  }
+  uint32_t begin = syntax[statement].begin, colon = begin;
+  colon = static_cast<uint32_t>(torch.text.find(':', syntax[clause].end));
+  uint32_t line_end = static_cast<uint32_t>(std::min(torch.text.find('\n', colon), torch.text.size()));
+  bool same_line = torch.line_of(syntax[body].begin) == torch.line_of(colon);
+  Span head{begin, same_line ? syntax[body].begin : colon + 1};
+  if (!same_line && torch.text.find_first_not_of(" \t\r", colon + 1) == line_end) {
+    head.begin = torch.file.module.lines().start(torch.line_of(begin));
+    for (uint32_t line = torch.line_of(begin); line <= torch.line_of(colon); ++line) torch.take_line(line);
+    head.end = std::min<uint32_t>(line_end + 1, static_cast<uint32_t>(torch.text.size()));
+  }
+  torch.discard(head, true, false);
+  Rewrite(torch.file, kTorchTraining, clause, "gradients are only taken where they are asked for")
+      .replace(head, "")
+      .commit();
+  if (!same_line) {
+    int columns = torch.indent_of(torch.line_of(syntax[body].begin)) - torch.indent_of(torch.line_of(begin));
+    torch.shift(line_end + 1, syntax[body].end, -columns);
+  }
+  torch.note(clause, "torch.no_grad", "migrated");
+}
+
+void drop_decorator(TorchFile& torch, NodeId decorator) {
+  std::vector<NodeId> parts = torch.syntax.children(decorator);
+  if (parts.empty() || !is_idle_context(torch, parts[0])) return;
+  Span span = torch.syntax.span(decorator);
+  span.begin = torch.file.module.lines().start(torch.line_of(span.begin));
+  span.end = static_cast<uint32_t>(std::min(torch.text.find('\n', span.end), torch.text.size() - 1) + 1);
+  torch.discard(span, true, false);
+  Rewrite(torch.file, kTorchTraining, decorator, "gradients are only taken where they are asked for")
+      .replace(span, "")
+      .commit();
+  torch.note(decorator, "torch.no_grad", "migrated");
+}
+
+NodeId scope_of(const Syntax& syntax, NodeId node) {
+  NodeId function = syntax.ancestor(node, Kind::function_definition);
+  return function == kNoNode ? 0 : function;
+}
+
+// A module of PyTorch begins in training mode, a cell in inference mode.
+void begin_in_training(TorchFile& torch) {
+  const Syntax& syntax = torch.syntax;
+  if (!torch.file.holds("Dropout") && !torch.file.holds("dropout") && !torch.file.holds("BatchNorm")) return;
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) != Kind::assignment || syntax.ancestor(node, Kind::class_definition) != kNoNode) continue;
+    NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
+    if (syntax.kind(left) != Kind::identifier || right == kNoNode || syntax.kind(right) != Kind::call) continue;
+    bool module = false;
+    for (const Value& value : Values(torch.file.resolver.values(torch.file.module, right)))
+      module = module || value.is == Value::Is::object ||
+               (value.is == Value::Is::instance && value.name == "torch.nn.Sequential");
+    std::string name = torch.file.text(left);
+    NodeId callee = syntax.child(right, Field::function);
+    bool makes = syntax.kind(callee) == Kind::identifier || method_of(syntax, right) == "to" ||
+                 method_of(syntax, right) == "cuda" || method_of(syntax, right) == "Sequential";
+    if (!module || !makes || !is_module(torch, right) || torch.file.holds(name + ".train()")) continue;
+    torch.append_lines(kTorchTraining, syntax[node].end, syntax[node].begin, {name + ".set_train()"},
+                       "a cell begins in inference mode");
+  }
+}
+
+}  // namespace
+
+bool is_training_call(TorchFile& torch, NodeId call) {
+  Kind up = torch.syntax.kind(torch.syntax.parent(call));
+  bool context = up == Kind::with_item || up == Kind::decorator;
+  return event_of(torch, call).does != Does::nothing || (context && is_idle_context(torch, call));
+}
+
+void rewrite_training(TorchFile& torch) {
+  const Syntax& syntax = torch.syntax;
+  if (!torch.file.is_enabled(kTorchTraining)) return;
+  std::map<NodeId, std::vector<Event>> events;
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) == Kind::with_statement) drop_context(torch, node);
+    if (syntax.kind(node) == Kind::decorator) drop_decorator(torch, node);
+    if (syntax.kind(node) != Kind::call) continue;
+    Event event = event_of(torch, node);
+    if (event.does != Does::nothing) events[scope_of(syntax, node)].push_back(event);
+  }
+  for (auto& [scope, list] : events) Training(torch, scope, std::move(list)).rewrite();
+  begin_in_training(torch);
+}
+
+}  // namespace cairn::migrate
