@@ -261,6 +261,14 @@ void add_operations(nb::module_& module) {
     for (const Pipeline* each : children) all.push_back(each->node);
     return all;
   };
+  module.def("sampled", [](const Pipeline& child, const SamplerHandle& sampler, std::string where) {
+    return made(sampled(child.node, sampler.sampler, where));
+  });
+  module.def("stack", [](nb::list values, const std::string& column, nb::list fills) {
+    Row rows = row_of(values);
+    for (const Fill& fill : fills_of(fills)) fill_up(rows, fill);
+    return numpy_of(stacked(rows, column));
+  });
   module.def("zip", [=](const std::vector<Pipeline*>& all, std::string where) { return made(zip(nodes(all), where)); });
   module.def("concat",
              [=](const std::vector<Pipeline*>& all, std::string where) { return made(concat(nodes(all), where)); });
@@ -287,9 +295,9 @@ void add_sources(nb::module_& module) {
                };
                return made(host_numbered(count, std::move(rows), columns, sampler.sampler, where));
              });
-  module.def("padded",
+  module.def("chosen",
              [](const Pipeline& source, nb::list row, int64_t count, const SamplerHandle& sampler, std::string where) {
-               return made(padded(source_of(source), row_of(row), count, sampler.sampler, where));
+               return made(chosen(source_of(source), row_of(row), count, sampler.sampler, where));
              });
   module.def("mnist", [](std::vector<std::pair<std::string, std::string>> files, const SamplerHandle& sampler,
                          std::string where) { return made(mnist(files, sampler.sampler, where)); });

@@ -294,8 +294,12 @@ class MindSource : public Source {
 }  // namespace
 
 std::vector<std::string> mindrecord_shards(const std::string& path) {
+  const std::vector<std::string> shards = MindFile(path, false).shards;
+  if (std::find(shards.begin(), shards.end(), fs::path(path).filename()) == shards.end())
+    fail(ErrorKind::io, path, "is called [{}] in its header; MindRecord files cannot be renamed",
+         fmt::join(shards, ", "));
   std::vector<std::string> files;
-  for (const std::string& shard : MindFile(path, false).shards) files.push_back(fs::path(path).parent_path() / shard);
+  for (const std::string& shard : shards) files.push_back(fs::path(path).parent_path() / shard);
   return files;
 }
 

@@ -133,7 +133,7 @@ class Index {
     for (int i = 0; i < 8; ++i) sqlite3_bind_int64(insert_, i + 1, places[i]);
     for (size_t i = 0; i < fields.size(); ++i) {
       const int at = 9 + 2 * static_cast<int>(i);
-      sqlite3_bind_int64(insert_, at, static_cast<int64_t>(i));
+      sqlite3_bind_int64(insert_, at, 0);  // the schema's number
       const MindJson& value = plain.at(fields[i]);
       if (value.is_string())
         sqlite3_bind_text(insert_, at + 1, value.get<std::string>().c_str(), -1, SQLITE_TRANSIENT);
@@ -160,6 +160,7 @@ class Index {
 struct Page {
   bool blob;
   int64_t id, of_kind, first_row, end_row, size;
+  std::vector<std::pair<int64_t, int64_t>> groups;  // of a raw page: blob pages whose rows it holds, and from where
 };
 
 }  // namespace
@@ -180,7 +181,7 @@ struct MindWriter::Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  /// {page, begin, end} of data with their length in front.
+  /// {page, begin, end} of data with their length in front, written to the page of a kind that has room.
   std::array<int64_t, 3> put(bool blob, const std::string& data) {
     const auto size = static_cast<int64_t>(data.size()) + 8;
     if (size > page_size)
@@ -191,7 +192,7 @@ struct MindWriter::Shard {
       int64_t of_kind = 0;
       for (const Page& each : pages) of_kind += each.blob == blob;
       open[blob] = std::ssize(pages);
-      pages.push_back({blob, std::ssize(pages), of_kind, count, count, 0});
+      pages.push_back({blob, std::ssize(pages), of_kind, blob ? count : 0, blob ? count : 0, 0, {}});
       page = &pages.back();
     }
     const int64_t begin = page->size;
@@ -199,7 +200,12 @@ struct MindWriter::Shard {
     std::string bytes(raw_bytes(&length, 8));
     write_at(header_size + page->id * page_size + begin, bytes + data);
     page->size += size;
-    page->end_row = count + 1;
+    if (blob) {
+      page->end_row = count + 1;
+    } else if (const int64_t group = pages[open[true]].of_kind;
+               page->groups.empty() || page->groups.back().first != group) {
+      page->groups.emplace_back(group, begin);
+    }
     return {page->id, begin, page->size};
   }
 
@@ -243,14 +249,16 @@ void MindWriter::write(const Row& row) {
   if (row.size() != schema_.size())
     fail(ErrorKind::invalid_argument, "", "a row has {} columns, the schema {}", row.size(), schema_.size());
   MindJson plain = MindJson::object();
-  std::vector<std::string> blobs;
+  std::map<std::string, std::string> sorted;  // the format has blobs by name
   for (size_t i = 0; i < row.size(); ++i) {
     if (schema_[i].blob())
-      blobs.push_back(blob_bytes(row[i], schema_[i]));
+      sorted[schema_[i].name] = blob_bytes(row[i], schema_[i]);
     else
       plain[schema_[i].name] = plain_json(row[i], schema_[i]);
   }
-  std::string blob = blobs.size() == 1 ? blobs[0] : "";
+  std::vector<std::string> blobs;
+  for (auto& [name, bytes] : sorted) blobs.push_back(std::move(bytes));
+  std::string blob = blobs.size() == 1 ? blobs[0] : std::string(blobs.empty() ? 4 : 0, '\0');
   for (size_t i = 0; i < blobs.size() && blobs.size() > 1; ++i) {
     for (int shift = 56; shift >= 0; shift -= 8) blob += static_cast<char>(blobs[i].size() >> shift);
     blob += blobs[i];
@@ -262,8 +270,8 @@ void MindWriter::write(const Row& row) {
     fail(ErrorKind::invalid_argument, "", "a text is no UTF-8: {}", error.what());
   }
   Shard& shard = *shards_[next_ % shards_.size()];
-  const auto [raw_page, raw_begin, raw_end] = shard.put(false, raw);
   const auto [blob_page, blob_begin, blob_end] = shard.put(true, blob);
+  const auto [raw_page, raw_begin, raw_end] = shard.put(false, raw);
   const int64_t group = shard.pages[shard.open[true]].of_kind;
   shard.rows.add({shard.count, raw_page, raw_begin, raw_end, group, blob_page, blob_begin, blob_end}, plain, index_);
   ++shard.count;
@@ -276,17 +284,21 @@ void MindWriter::commit() {
   std::vector<std::string> blobs;
   for (const MindColumn& column : schema_)
     if (column.blob()) blobs.push_back(column.name);
+  std::sort(blobs.begin(), blobs.end());
   for (size_t number = 0; number < shards_.size(); ++number) {
     Shard& shard = *shards_[number];
     MindJson header;
     header["header_size"] = shard.header_size;
     header["page_size"] = shard.page_size;
+    header["compression_size"] = 0;
     header["index_fields"] = MindJson::array();
-    for (const std::string& field : index_) header["index_fields"].push_back({{"schema_id", 0}, {"field_name", field}});
+    for (const std::string& field : index_)
+      header["index_fields"].push_back({{"index_field", field}, {"schema_id", 0}});
     header["page"] = MindJson::array();
     for (const Page& page : shard.pages) {
       MindJson groups = MindJson::array();
-      if (page.blob) groups.push_back({{"id", page.of_kind}, {"offset", 0}});
+      if (page.blob) groups.push_back({{"id", 0}, {"offset", 0}});
+      for (auto [id, offset] : page.groups) groups.push_back({{"id", id}, {"offset", offset}});
       header["page"].push_back({{"page_id", page.id},
                                 {"shard_id", number},
                                 {"page_type", page.blob ? "BLOB_DATA" : "RAW_DATA"},
@@ -296,11 +308,10 @@ void MindWriter::commit() {
                                 {"row_group_ids", groups},
                                 {"page_size", page.size}});
     }
-    header["schema"] = MindJson::array(
-        {MindJson{{"schema", json_of(schema_)}, {"blob_fields", blobs}, {"desc", ""}, {"schema_id", 0}}});
+    header["schema"] = MindJson::array({MindJson{{"schema", json_of(schema_)}, {"blob_fields", blobs}, {"desc", ""}}});
     header["shard_addresses"] = names;
     header["shard_id"] = number;
-    header["statistics"] = MindJson::array();
+    header["statistics"] = nullptr;
     header["version"] = "3.0";
     const std::string text = header.dump();
     if (std::ssize(text) + 8 > shard.header_size)

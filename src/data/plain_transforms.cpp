@@ -16,7 +16,12 @@ Apply type_cast(const Options& options) {
 Apply one_hot(const Options& options) {
   const auto classes = static_cast<int64_t>(options.one("classes"));
   const double smoothing = options.one("smoothing_rate", 0);
+  const bool vectors = options.one("vectors", 1) != 0;
   return each_column([=](const Array& labels, Random&) {
+    if (labels.type.kind >= Kind::f16)
+      fail(ErrorKind::invalid_argument, "", "only supports input of int type, but got: {}", name_of(labels.type));
+    if (labels.shape.size() > 1 || (!vectors && labels.count() != 1))
+      fail(ErrorKind::invalid_argument, "", "only supports scalars or vectors, but got rank {}", labels.shape.size());
     Shape shape = labels.shape;
     if (shape == Shape{1}) shape.clear();
     shape.push_back(classes);

@@ -19,7 +19,7 @@ std::vector<int64_t> Source::labels(const std::string& column) const {
 }
 
 std::optional<int64_t> Source::size() const {
-  Sampling sampling{*this, 0, 0, {0}};
+  Sampling sampling{this, 0, 0, {0}};
   return std::ssize(sampler_->rows(count(), sampling));
 }
 
@@ -103,21 +103,54 @@ class HostNumbered : public Source {
   std::function<Row(int64_t)> read_;
 };
 
-class Padded : public Source {
+class Chosen : public Source {
  public:
-  Padded(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler, std::string where)
-      : Source("padded", source->columns, std::move(sampler), std::move(where)), source_(std::move(source)),
+  Chosen(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler, std::string where)
+      : Source(source->operation, source->columns, std::move(sampler), std::move(where)), source_(std::move(source)),
         padded_(std::move(padded)), padding_(padding) {}
   int64_t count() const override { return source_->count() + padding_; }
   Row read(int64_t index) const override { return index < source_->count() ? source_->read(index) : padded_; }
   std::string origin(int64_t index) const override {
     return index < source_->count() ? source_->origin(index) : "padded row";
   }
+  std::vector<int64_t> labels(const std::string& column) const override {
+    return padding_ ? Source::labels(column) : source_->labels(column);
+  }
 
  private:
   std::shared_ptr<const Source> source_;
   Row padded_;
   int64_t padding_;
+};
+
+/// A choice among the rows of a pipeline.
+class Sampled : public Node {
+ public:
+  Sampled(NodePtr child, SamplerPtr sampler, std::string where)
+      : Node("sampler", {child}, child->columns, std::move(where)), sampler_(std::move(sampler)) {}
+
+  std::optional<int64_t> size() const override {
+    const std::optional<int64_t> rows = children[0]->size();
+    Sampling sampling{nullptr, 0, 0, {0}};
+    return rows && *rows != kEndless ? std::optional(std::ssize(sampler_->rows(*rows, sampling))) : rows;
+  }
+  CursorPtr open(Run& run, int64_t epoch) const override {
+    auto rows = std::make_unique<Rows>();
+    CursorPtr from = children[0]->open(run, epoch);
+    while (Lazy row = from->next()) rows->all.push_back(std::move(row));
+    Sampling sampling{nullptr, epoch, run.settings.seed, run.random(*this, epoch, 0)};
+    rows->order = sampler_->rows(std::ssize(rows->all), sampling);
+    return rows;
+  }
+
+ private:
+  struct Rows : Cursor {
+    Lazy next() override { return at == order.size() ? nullptr : all[order[at++]]; }
+    std::vector<Lazy> all;
+    std::vector<int64_t> order;
+    size_t at = 0;
+  };
+  SamplerPtr sampler_;
 };
 
 std::vector<int64_t> all_rows(int64_t count) {
@@ -192,7 +225,8 @@ class Classes : public Sampler {
       : Sampler(most), each_(each), shuffle_(shuffle), column_(std::move(column)) {}
   std::vector<int64_t> order(int64_t, Sampling& sampling) const override {
     std::map<int64_t, std::vector<int64_t>> classes;
-    const std::vector<int64_t> labels = sampling.source.labels(column_);
+    if (!sampling.source) fail(ErrorKind::invalid_argument, "", "classes can be chosen from a source only");
+    const std::vector<int64_t> labels = sampling.source->labels(column_);
     for (size_t i = 0; i < labels.size(); ++i) classes[labels[i]].push_back(static_cast<int64_t>(i));
     std::vector<int64_t> rows;
     for (auto& [label, members] : classes) {
@@ -279,7 +313,7 @@ class HostOrder : public Sampler {
 }  // namespace
 
 CursorPtr Source::open(Run& run, int64_t epoch) const {
-  Sampling sampling{*this, epoch, run.settings.seed, run.random(*this, epoch, 0)};
+  Sampling sampling{this, epoch, run.settings.seed, run.random(*this, epoch, 0)};
   return std::make_unique<SourceRows>(*this, run, sampler_->rows(count(), sampling), in_caller());
 }
 
@@ -333,12 +367,17 @@ NodePtr host_numbered(int64_t count, std::function<Row(int64_t)> read, std::vect
   return std::make_shared<HostNumbered>(count, std::move(read), std::move(columns), std::move(sampler),
                                         std::move(where));
 }
-NodePtr padded(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler,
+NodePtr chosen(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler,
                std::string where) {
-  if (padded.size() != source->columns.size())
+  if (padding && padded.size() != source->columns.size())
     fail(ErrorKind::invalid_argument, where, "a padded row has {} columns, the source {}", padded.size(),
          source->columns.size());
-  return std::make_shared<Padded>(std::move(source), std::move(padded), padding, std::move(sampler), std::move(where));
+  return std::make_shared<Chosen>(std::move(source), std::move(padded), padding, std::move(sampler), std::move(where));
+}
+NodePtr sampled(NodePtr child, SamplerPtr sampler, std::string where) {
+  if (child->size() == kEndless)
+    fail(ErrorKind::invalid_argument, where, "a sampler chooses from rows that have an end");
+  return std::make_shared<Sampled>(std::move(child), std::move(sampler), std::move(where));
 }
 
 }  // namespace cairn::data

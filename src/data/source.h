@@ -8,7 +8,7 @@ namespace cairn::data {
 class Source;
 
 struct Sampling {
-  const Source& source;
+  const Source* source;  // null: rows of an operation
   int64_t epoch;
   uint64_t seed;
   Random random;  // of this source in this epoch
@@ -70,9 +70,11 @@ NodePtr slices(std::vector<Array> arrays, std::vector<std::string> columns, Samp
 /// Rows by a callback, in the caller's thread.
 NodePtr host_numbered(int64_t count, std::function<Row(int64_t)> read, std::vector<std::string> columns,
                       SamplerPtr sampler, std::string where);
-/// The sources below, and `padding` rows after them that are `padded`, so that shards come out even.
-NodePtr padded(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler,
+/// Another choice among the rows of a source and `padding` rows after them that are `padded`.
+NodePtr chosen(std::shared_ptr<const Source> source, Row padded, int64_t padding, SamplerPtr sampler,
                std::string where);
+/// A choice among the rows of a pipeline, which has an end.
+NodePtr sampled(NodePtr child, SamplerPtr sampler, std::string where);
 
 /// idx files, also .gz, of images u8 [28, 28, 1] and labels u32: pairs of paths.
 NodePtr mnist(const std::vector<std::pair<std::string, std::string>>& files, SamplerPtr sampler, std::string where);

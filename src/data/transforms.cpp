@@ -129,6 +129,12 @@ Apply each_column(Change change) {
 
 Array cast(const Array& from, Kind kind) {
   if (from.type.kind == kind) return from;
+  if (from.type.kind == Kind::f16) {
+    Array floats = Array::make(Kind::f32, from.shape);
+    std::transform(from.as<_Float16>(), from.as<_Float16>() + from.count(), floats.write<float>(),
+                   [](_Float16 x) { return static_cast<float>(x); });
+    return cast(floats, kind);
+  }
   Array made = Array::make(kind, from.shape);
   bool known = false;
   with_number(from.type.kind, [&](auto in) {

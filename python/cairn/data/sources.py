@@ -10,7 +10,7 @@ from cairn import _data
 from cairn.data.nodes import Dataset, names_of, script_line
 from cairn.data.samplers import chosen
 
-_IMAGES = (".jpg", ".jpeg", ".bmp", ".png")
+IMAGES = (".jpg", ".jpeg", ".bmp", ".png")
 
 
 def _files(paths):
@@ -75,16 +75,13 @@ class _Arrays(pickle.Unpickler):
         raise RuntimeError(f"the file asks for {module}.{name}, which no CIFAR file holds")
 
 
-def cifar(folder, parts, inner, labels, keys, sampler):
+def cifar(folder, parts, inner, names, keys, sampler):
     """CIFAR of either layout: binary files, or pickles, in the folder or one of `inner` below it."""
-    names = ["image", *(key.decode() for key in labels)] if labels else ["image", "label"]
     for place in (folder, *(os.path.join(folder, each) for each in inner)):
         for ending in (".bin", ""):
             files = [path for path in (os.path.join(place, part + ending) for part in parts) if os.path.isfile(path)]
-            if files and ending:
-                return _data.cifar(files, len(names) - 1, names, sampler, script_line())
             if files:
-                return _pickled(files, keys, names, sampler)
+                return _data.cifar(files, len(names) - 1, list(names), sampler, script_line()) if ending else _pickled(files, keys, names, sampler)
     held = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
     raise RuntimeError(f"Invalid data, neither {parts[0]}.bin nor {parts[0]} in {folder} or {', '.join(inner)} below it; it holds: {held}")
 
@@ -98,7 +95,7 @@ def _pickled(files, keys, names, sampler):
         columns[0].append(flat.transpose(0, 2, 3, 1))
         for column, key in zip(columns[1:], keys):
             column.append(np.asarray(held[key], np.uint32))
-    return _data.slices([np.ascontiguousarray(np.concatenate(each)) for each in columns], names, sampler, script_line())
+    return _data.slices([np.ascontiguousarray(np.concatenate(each)) for each in columns], list(names), sampler, script_line())
 
 
 CIFAR10 = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
@@ -112,14 +109,14 @@ def _parts(table, usage):
 def cifar10(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-10: image u8 [32, 32, 3], label u32; the binary and the pickled layout."""
     inner = ("cifar-10-batches-bin", "cifar-10-batches-py")
-    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, (), (b"labels",), chosen(shuffle, sampler, shards, count)))
+    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, ("image", "label"), (b"labels",), chosen(shuffle, sampler, shards, count)))
 
 
 def cifar100(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-100: image u8 [32, 32, 3], coarse_label and fine_label u32."""
     keys = (b"coarse_labels", b"fine_labels")
     return Dataset(cifar(os.fspath(folder), _parts(CIFAR100, usage), ("cifar-100-binary", "cifar-100-python"),
-                         (b"coarse_label", b"fine_label"), keys, chosen(shuffle, sampler, shards, count)))  # fmt: skip
+                         ("image", "coarse_label", "fine_label"), keys, chosen(shuffle, sampler, shards, count)))  # fmt: skip
 
 
 def folder_classes(folder):
@@ -128,7 +125,7 @@ def folder_classes(folder):
     return {name: label for label, name in enumerate(names)}
 
 
-def folder_files(folder, classes, extensions=_IMAGES):
+def folder_files(folder, classes, extensions=IMAGES):
     """[(path, label)] of the images in the folders of `classes`."""
     return [(os.path.join(folder, name, file), label) for name, label in sorted(classes.items())
             if os.path.isdir(os.path.join(folder, name))

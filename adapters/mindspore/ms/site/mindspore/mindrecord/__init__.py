@@ -3,14 +3,29 @@
 import os
 
 import numpy as np
+from cairn import Error as MRMError
+from cairn import _data
 from cairn.ms import refuse
-
-from mindspore.mindrecord import msgpack
-from mindspore.mindrecord.files import HEADER_SIZE, NUMBERS, PAGE_SIZE, MRMError, Reader, Shard, blob_fields, encode_blob
 
 __all__ = ["FileReader", "FileWriter", "MRMError", "MindPage", "get_error_code"]
 
 SUCCESS, FAILED = "SUCCESS", "FAILED"
+HEADER_SIZE, PAGE_SIZE = 1 << 24, 1 << 25
+NUMBERS = ("int32", "int64", "float32", "float64")
+
+
+class MissingFile(MRMError, ValueError):
+    """A file that is not there: pipelines call that a wrong value."""
+
+
+def shards_of(paths):
+    """A single path stands for all files that its header names, a list for itself."""
+    several = isinstance(paths, (list, tuple))
+    paths = [os.fspath(path) for path in (paths if several else [paths])]
+    for path in paths:
+        if not os.path.isfile(path):
+            raise MissingFile(f"{path}: there is no such MindRecord file")
+    return paths if several else _data.mindrecord_shards(paths[0])
 
 
 class FileWriter:
@@ -25,7 +40,7 @@ class FileWriter:
         for path in self._paths:
             if os.path.exists(path) and not overwrite:
                 raise MRMError(f"{path} exists; overwrite=True replaces it")
-        self._schema, self._index, self._shards, self._written = None, [], None, 0
+        self._schema, self._index, self._writer = None, [], None
         self._header_size, self._page_size = HEADER_SIZE, PAGE_SIZE
 
     def set_header_size(self, header_size):
@@ -59,7 +74,7 @@ class FileWriter:
         for name in index_fields:
             if self._schema is None or name not in self._schema:
                 raise MRMError(f"index field {name} is not in the schema")
-            if name in blob_fields(self._schema):
+            if self._schema[name]["type"] == "bytes" or "shape" in self._schema[name]:
                 raise MRMError(f"index field {name} is a blob")
         self._index = list(index_fields)
         return SUCCESS
@@ -73,8 +88,7 @@ class FileWriter:
         rows = [self._row(row) for row in raw_data]
         self._open()
         for row in rows:
-            self._shards[self._written % len(self._shards)].write(*row)
-            self._written += 1
+            self._writer.write(row)
         return SUCCESS
 
     def open_and_set_header(self):
@@ -83,8 +97,9 @@ class FileWriter:
         return SUCCESS
 
     def _open(self):
-        if self._shards is None:
-            self._shards = [Shard(path, self._header_size, self._page_size, self._schema, self._index) for path in self._paths]
+        if self._writer is None:
+            schema = [(name, told["type"], told.get("shape")) for name, told in self._schema.items()]
+            self._writer = _data.MindWriter(self._paths, schema, self._index, self._header_size, self._page_size)
 
     def _row(self, row):
         if not isinstance(row, dict):
@@ -93,18 +108,14 @@ class FileWriter:
         if missing:
             raise MRMError(f"column {missing[0]} is missing in a row, which has {sorted(row)}")
         try:
-            blobs = [encode_blob(row[name], self._schema[name]) for name in blob_fields(self._schema)]
-            plain = {name: _plain(row[name], told["type"]) for name, told in self._schema.items() if name not in blob_fields(self._schema)}
+            return [_array(row[name], told["type"]) for name, told in self._schema.items()]
         except (TypeError, ValueError, OverflowError) as error:
             raise MRMError(f"a row does not fit the schema: {error}") from None
-        blob = blobs[0] if len(blobs) == 1 else b"".join(len(each).to_bytes(8, "big") + each for each in blobs)
-        return msgpack.pack(plain), blob, [plain[name] for name in self._index]
 
     def commit(self):
-        """Writes headers and indices."""
+        """Puts files and indices in place."""
         self._open()
-        for number, shard in enumerate(self._shards):
-            shard.close([os.path.basename(path) for path in self._paths], number)
+        self._writer.commit()
         return SUCCESS
 
 
@@ -114,20 +125,22 @@ def _size(value, name, least, most):
     return value
 
 
-def _plain(value, kind):
-    if kind == "string":
-        if not isinstance(value, str):
-            raise TypeError(f"{value!r} is no text")
-        return value
-    number = np.asarray(value).item()
-    return int(number) if kind.startswith("int") else float(number)
+def _array(value, kind):
+    if kind == "bytes":
+        return np.frombuffer(bytes(value), np.uint8)
+    if kind == "string" and not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return np.asarray(value)
 
 
 class FileReader:
     """FileReader(file_name): get_next() goes through the rows."""
 
     def __init__(self, file_name, num_consumer=4, columns=None, operator=None):
-        self._reader = Reader(file_name)
+        files = shards_of(file_name)
+        self._reader = _data.mindrecord(files, [], _data.sequential_sampler(0, 0), "")
+        self._schema = {name: {"type": kind} if shape is None else {"type": kind, "shape": shape}
+                        for name, kind, shape in _data.mindrecord_schema(files[0])}
         self._columns = list(columns) if columns else self._reader.columns
         unknown = [name for name in self._columns if name not in self._reader.columns]
         if unknown:
@@ -135,21 +148,21 @@ class FileReader:
 
     def get_next(self):
         """Rows, as dicts of bytes, texts, numbers and arrays."""
-        for number in range(len(self._reader)):
-            row = self._reader[number]
+        for number in range(self.len()):
+            row = dict(zip(self._reader.columns, self._reader.read(number)))
             yield {name: self._value(name, row[name]) for name in self._columns}
 
     def _value(self, name, value):
-        told = self._reader.schema[name]
-        return value.tobytes() if told["type"] == "bytes" else value if "shape" in told else value.item()
+        told = self._schema[name]
+        return value.tobytes() if told["type"] == "bytes" else value if value.ndim else value.item()
 
     def len(self):
         """The number of rows."""
-        return len(self._reader)
+        return self._reader.count()
 
     def schema(self):
         """The columns as they were told."""
-        return self._reader.schema
+        return self._schema
 
     def close(self):
         """Closes the files."""

@@ -1,16 +1,19 @@
-"""A data pipeline: nodes that pass rows on, from sources (sources.py) through the operations below to an iterator.
+"""A data pipeline: nodes that describe what the library of data pipelines (cairn.data) does, from sources (sources.py) through the
+operations below to an iterator.
 
-A row is a tuple of NumPy arrays, one for each column. A node is only a description. What changes while rows flow (random
-numbers, copies of transforms) belongs to a Run, of which each iterator has its own, and follows from the seed, the node's place and the
-number of the pass: a run that starts at a later epoch sees what an unbroken one sees there.
+What changes while rows flow belongs to the iterator, and follows from the seed, the node's place, the number of the pass and of the row:
+an iterator that starts at a later epoch sees what an unbroken one sees there.
 """
 
 import copy
+import os
 import random
 import warnings
 from enum import Enum
 
 import numpy as np
+from cairn import data
+from cairn.data.nodes import script_line
 from cairn.ms import level
 
 from mindspore.dataset.core import config
@@ -48,25 +51,26 @@ class BatchInfo:
         return self._batch
 
 
-class Run:
-    """What belongs to one iterator over a pipeline."""
+class Build:
+    """Makes the library's nodes of one iterator."""
 
-    def __init__(self, root):
+    def __init__(self):
         self.seed = config.get_seed() if config.seed_is_fixed() else random.SystemRandom().randrange(2**32)
-        self._places = {id(node): place for place, node in enumerate(root.walk())}
-        self._copies = {}
+        self._nodes = {}
 
-    def rng(self, node, epoch, more=0):
-        """Random numbers of a node in a pass."""
-        return np.random.RandomState([self.seed, self._places.get(id(node), 0), epoch, more])
+    def __call__(self, dataset):
+        if id(dataset) not in self._nodes:
+            self._nodes[id(dataset)] = dataset.node(self)
+        return self._nodes[id(dataset)]
 
-    def operations(self, node, operations, epoch):
-        """Copies of a map's transforms, seeded for a pass."""
-        copies = self._copies.setdefault(id(node), [copy.copy(each) for each in operations])
-        for place, each in enumerate(copies):
-            if hasattr(each, "reseed"):
-                each.reseed(self.rng(node, epoch, 1 + place))
-        return copies
+    def place(self):
+        """A number for the node that is being made: how many were made before."""
+        return len(self._nodes)
+
+    def iterator(self, dataset, epoch=0):
+        """The library's iterator over a dataset, from a pass on."""
+        workers = min(config.get_num_parallel_workers(), os.cpu_count() or 1)
+        return data.Iterator(data.Dataset(self(dataset)), workers, state={"seed": self.seed, "epoch": epoch, "row": 0})
 
 
 class Dataset:
@@ -77,6 +81,7 @@ class Dataset:
             if not isinstance(child, Dataset):
                 raise TypeError(f"children must be datasets, but got {type(child)}.")
         self.children = list(children)
+        self.where = script_line()
         self._input_indexs = ()
         self._size = None
 
@@ -86,9 +91,20 @@ class Dataset:
         """Names of the columns."""
         return self.children[0].column_list()
 
-    def rows(self, run, epoch):
-        """The rows of one pass."""
+    def node(self, build):
+        """The library's node."""
         raise NotImplementedError
+
+    def rows(self):
+        """The rows of the first pass."""
+        rows = Build().iterator(self)
+        try:
+            while True:
+                yield rows.next_row()
+        except StopIteration:
+            return
+        finally:
+            rows.stop()
 
     def size(self):
         """Rows in a pass where that is known without one, else None."""
@@ -179,7 +195,7 @@ class Dataset:
         """The rows of the pipelines that func makes of each row."""
         if not callable(func):
             raise TypeError("func must be a function.")
-        parts = [func(*row) for row in self.rows(Run(self), 0)]
+        parts = [func(*row) for row in self.rows()]
         if not all(isinstance(part, Dataset) for part in parts):
             raise TypeError("flat_map: func must return a dataset.")
         return parts[0] if len(parts) == 1 else engine.nodes.Concat(*parts)
@@ -249,7 +265,7 @@ class Dataset:
         """Rows in a pass. In 0.5 repeat does not count: an epoch of Model.train is one pass through what is repeated."""
         if self._size is None:
             known = self.size()
-            self._size = sum(1 for _ in self.rows(Run(self), 0)) if known is None else known
+            self._size = sum(1 for _ in self.rows()) if known is None else known
         return self._size
 
     def get_batch_size(self):
@@ -282,14 +298,15 @@ class Dataset:
 
     def dynamic_min_max_shapes(self):
         """The smallest and largest shapes of the columns."""
-        shapes = [[value.shape for value in row] for row in self.rows(Run(self), 0)]
+        shapes = [[value.shape for value in row] for row in self.rows()]
         columns = [list(each) for each in _zip(*shapes)]
         return [list(map(min, _zip(*each))) for each in columns], [list(map(max, _zip(*each))) for each in columns]
 
     def _first(self):
-        for row in self.rows(Run(self), 0):
-            return row
-        raise RuntimeError("the dataset has no rows")
+        row = next(self.rows(), None)
+        if row is None:
+            raise RuntimeError("the dataset has no rows")
+        return row
 
     @property
     def input_indexs(self):

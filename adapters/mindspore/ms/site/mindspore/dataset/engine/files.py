@@ -3,11 +3,12 @@
 import os
 
 import numpy as np
+from cairn import _data
 from cairn.ms import refuse
 
 from mindspore.dataset.engine.checks import columns_of
 from mindspore.dataset.engine.datasets import Shuffle
-from mindspore.dataset.engine.sources import Mappable, numpy_type
+from mindspore.dataset.engine.sources import Native, numpy_type
 
 __all__ = ["CSVDataset", "DatasetCache", "MindDataset", "Schema", "TFRecordDataset", "TextFileDataset"]
 
@@ -57,39 +58,23 @@ def _files(value, who):
     return [os.fspath(file) for file in files]
 
 
-class Lines(Mappable):
+class Lines(Native):
     """A source of files whose rows are read one after the other; shuffled among themselves."""
 
     def __init__(self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None):
         self.files = _files(dataset_files, type(self).__name__)
         super().__init__(num_samples, num_parallel_workers, shuffle if shuffle is not None else True, None, num_shards, shard_id)
-        self._held = None
-
-    @property
-    def held(self):
-        if self._held is None:
-            self._held = [row for file in self.files for row in self.read(file)]
-        return self._held
-
-    def count(self):
-        return len(self.held)
-
-    def row(self, index):
-        return self.held[index]
 
 
 class TextFileDataset(Lines):
     """Lines of text files: text."""
 
-    names = ("text",)
-
     def __init__(self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None,
                  shard_id=None, cache=None):
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
 
-    def read(self, file):
-        with open(file, encoding="utf-8") as text:
-            return [(np.asarray(line.rstrip("\n")),) for line in text if line.strip("\n")]
+    def open(self, sampler):
+        return _data.text_files(self.files, sampler, self.where)
 
 
 class CSVDataset(Lines):
@@ -100,24 +85,12 @@ class CSVDataset(Lines):
         self.delimiter, self.defaults, self._names_told = field_delim, column_defaults, column_names
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
 
-    def column_list(self):
-        if self._names_told is None:
-            with open(self.files[0], encoding="utf-8") as text:
-                return text.readline().strip().split(self.delimiter)
-        return list(self._names_told)
-
-    def read(self, file):
-        import csv
-
-        with open(file, newline="", encoding="utf-8") as text:
-            rows = list(csv.reader(text, delimiter=self.delimiter))[0 if self._names_told else 1 :]
-        kinds = [type(each) for each in self.defaults] if self.defaults else [str] * len(self.column_list())
-        return [tuple(self._value(kind, place, cell) for place, (kind, cell) in enumerate(zip(kinds, row))) for row in rows]
-
-    def _value(self, kind, place, cell):
-        if cell == "" and self.defaults:
-            cell = self.defaults[place]
-        return np.asarray(kind(cell), {int: np.int32, float: np.float32}.get(kind))
+    def open(self, sampler):
+        names = list(self._names_told) if self._names_told else _data.csv_header(self.files[0], self.delimiter)
+        defaults = list(self.defaults or [""] * len(names))
+        kinds = [{int: "int32", float: "float32"}.get(type(each), "str") for each in defaults]
+        told = [[name, kind, str(otherwise)] for name, kind, otherwise in zip(names, kinds, defaults)]
+        return _data.csv_files(self.files, self.delimiter, told, self._names_told is None, sampler, self.where)
 
 
 class TFRecordDataset(Lines):
@@ -129,63 +102,45 @@ class TFRecordDataset(Lines):
         self.columns_list = columns_of(columns_list, "columns_list") if columns_list else None
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
 
-    def column_list(self):
-        if self.columns_list:
-            return self.columns_list
-        if self.schema is not None:
-            return self.schema.names()
-        from mindspore.dataset.engine.tfrecord import examples
-
-        return sorted(next(examples(self.files[0])))
-
-    def read(self, file):
-        from mindspore.dataset.engine.tfrecord import examples
-
+    def open(self, sampler):
         told = {each["name"]: each for each in self.schema.columns} if self.schema else {}
-        names = self.column_list()
-        for number, example in enumerate(examples(file)):
-            yield tuple(self._value(name, example, told.get(name), f"{file}, example {number}") for name in names)
+        names = self.columns_list or list(told)
+        features = [(name, None, None) if name not in told else self._feature(told[name]) for name in names]
+        return _data.tfrecord(self.files, features, sampler, self.where)
 
     @staticmethod
-    def _value(name, example, told, where):
-        if name not in example:
-            raise RuntimeError(f"Invalid data, no column '{name}' in {where}, which has {sorted(example)}")
-        value = example[name]
-        if told is not None:
-            if told["type"].kind != "S":
-                value = np.frombuffer(value[0], np.uint8) if value.dtype.kind == "S" else value.astype(told["type"])
-            if told["shape"] is not None:
-                value = value.reshape(told["shape"])
-        return value
+    def _feature(told):
+        kind = None if told["type"].kind == "S" else told["type"].name
+        return told["name"], kind, None if told["shape"] is None else list(told["shape"])
 
 
-class MindDataset(Mappable):
+class MindDataset(Native):
     """Rows of MindRecord files."""
 
     def __init__(self, dataset_files=None, columns_list=None, num_parallel_workers=None, shuffle=None, num_shards=None,
                  shard_id=None, *more, sampler=None, padded_sample=None, num_padded=None, num_samples=None, cache=None,
                  dataset_file=None, block_reader=False):
-        from mindspore.mindrecord.files import Reader
-
         if more and isinstance(more[0], bool):  # block_reader, which 0.5 has before sampler
             more = more[1:]
         sampler = more[0] if more else sampler
-        self.reader = Reader(dataset_files if dataset_files is not None else dataset_file)
-        self.names = columns_of(columns_list, "columns_list") if columns_list else self.reader.columns
-        unknown = [name for name in self.names if name not in self.reader.columns]
-        if unknown:
-            raise RuntimeError(f"Invalid column, '{unknown[0]}' is not in the MindRecord file, which has {self.reader.columns}")
+        from mindspore.mindrecord import shards_of
+
+        self.files = shards_of(dataset_files if dataset_files is not None else dataset_file)
+        self.columns = columns_of(columns_list, "columns_list") if columns_list else []
         if (padded_sample is None) != (num_padded is None):
             raise RuntimeError("padded_sample and num_padded must be given together.")
         self.padded, self.num_padded = padded_sample, num_padded or 0
         super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+        self.source()  # whose faults belong here
+
+    def open(self, sampler):
+        return _data.mindrecord(self.files, self.columns, sampler, self.where)
+
+    def padding(self):
+        return [np.asarray(self.padded[name]) for name in self.column_list()] if self.num_padded else [], self.num_padded
 
     def count(self):
-        return len(self.reader) + self.num_padded
-
-    def row(self, index):
-        held = self.reader[index] if index < len(self.reader) else self.padded
-        return tuple(np.asarray(held[name]) for name in self.names)
+        return super().count() + self.num_padded
 
 
 class DatasetCache:

@@ -9,27 +9,27 @@ class Iterator:
 
     def __init__(self, dataset, num_epochs, output_numpy, columns=None, first_epoch=0):
         from mindspore.dataset.engine.checks import places_of
-        from mindspore.dataset.engine.datasets import Run
+        from mindspore.dataset.engine.datasets import Build
 
-        self._dataset, self._left, self._epoch = dataset, num_epochs, first_epoch
+        self._left = num_epochs
         self._numpy = output_numpy or not level.at_least("1.1")
         have = dataset.get_col_names()
         self._columns = columns or have
         self._places = places_of(self._columns, have, "iterator")
-        self._run, self._rows = Run(dataset), None
+        self._rows = Build().iterator(dataset, first_epoch)
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        if self._run is None or self._left == 0:
+        if self._rows is None or self._left == 0:
             raise StopIteration
-        if self._rows is None:
-            self._rows = self._dataset.rows(self._run, self._epoch)
         try:
-            row = next(self._rows)
+            row = self._rows.next_row()
         except StopIteration:
-            self._rows, self._epoch, self._left = None, self._epoch + 1, self._left - 1
+            self._left -= 1
+            if self._left == 0:
+                self.stop()
             raise
         return self._shaped([self._value(row[place]) for place in self._places])
 
@@ -39,7 +39,9 @@ class Iterator:
 
     def stop(self):
         """Ends the iterator."""
-        self._run = self._rows = None
+        if self._rows is not None:
+            self._rows.stop()
+        self._rows = None
 
     release = stop
 

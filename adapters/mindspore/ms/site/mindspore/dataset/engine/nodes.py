@@ -1,10 +1,10 @@
 """Operations that pass rows on as they are: which rows, in which order, under which names."""
 
 import numpy as np
+from cairn import _data
 from cairn.ms import level
 
-from mindspore.dataset.core import config
-from mindspore.dataset.engine.checks import columns_of, places_of
+from mindspore.dataset.engine.checks import columns_of
 from mindspore.dataset.engine.datasets import ENDLESS, Dataset
 
 
@@ -13,11 +13,8 @@ class Repeat(Dataset):
         super().__init__(child)
         self.count = count
 
-    def rows(self, run, epoch):
-        turn = 0
-        while self.count == ENDLESS or turn < self.count:
-            yield from self.children[0].rows(run, turn if self.count == ENDLESS else epoch * self.count + turn)
-            turn += 1
+    def node(self, build):
+        return _data.repeat(build(self.children[0]), None if self.count == ENDLESS else self.count, self.where)
 
     def size(self):
         known = self.children[0].size()
@@ -34,11 +31,8 @@ class Take(Dataset):
         super().__init__(child)
         self.count = count
 
-    def rows(self, run, epoch):
-        for place, row in enumerate(self.children[0].rows(run, epoch)):
-            yield row
-            if place + 1 == self.count:
-                return
+    def node(self, build):
+        return _data.take(build(self.children[0]), self.count, self.where)
 
     def size(self):
         known = self.children[0].size()
@@ -46,10 +40,8 @@ class Take(Dataset):
 
 
 class Skip(Take):
-    def rows(self, run, epoch):
-        for place, row in enumerate(self.children[0].rows(run, epoch)):
-            if place >= self.count:
-                yield row
+    def node(self, build):
+        return _data.skip(build(self.children[0]), self.count, self.where)
 
     def size(self):
         known = self.children[0].size()
@@ -61,18 +53,8 @@ class ShuffleRows(Dataset):
         super().__init__(child)
         self.buffer_size, self.once = buffer_size, once
 
-    def rows(self, run, epoch):
-        rng = np.random.RandomState([config.get_seed(), 0]) if self.once else run.rng(self, epoch)
-        buffer = []
-        for row in self.children[0].rows(run, epoch):
-            if len(buffer) < self.buffer_size:
-                buffer.append(row)
-                continue
-            place = rng.randint(len(buffer))
-            yield buffer[place]
-            buffer[place] = row
-        for place in rng.permutation(len(buffer)):
-            yield buffer[place]
+    def node(self, build):
+        return _data.shuffle(build(self.children[0]), self.buffer_size, self.once, self.where)
 
 
 class Sync(Dataset):
@@ -80,8 +62,8 @@ class Sync(Dataset):
         super().__init__(child)
         self.condition_name, self.num_batch, self.callback = condition_name, num_batch, callback
 
-    def rows(self, run, epoch):
-        return self.children[0].rows(run, epoch)
+    def node(self, build):
+        return build(self.children[0])
 
     def update(self, data):
         if self.callback is not None:
@@ -98,9 +80,8 @@ class Zip(Dataset):
     def column_list(self):
         return [name for child in self.children for name in child.column_list()]
 
-    def rows(self, run, epoch):
-        for parts in zip(*(child.rows(run, epoch) for child in self.children)):
-            yield tuple(value for part in parts for value in part)
+    def node(self, build):
+        return _data.zip([build(child) for child in self.children], self.where)
 
     def size(self):
         sizes = [child.size() for child in self.children]
@@ -115,19 +96,10 @@ class Concat(Dataset):
                 raise RuntimeError("Inconsistent column names, the datasets to concat must have the same columns.")
         self._sampler = None
 
-    def rows(self, run, epoch):
+    def node(self, build):
         names = self.column_list()
-        def all_rows():
-            for child in self.children:
-                places = [child.column_list().index(name) for name in names]
-                for row in child.rows(run, epoch):
-                    yield tuple(row[place] for place in places)
-        if self._sampler is None:
-            yield from all_rows()
-            return
-        rows = list(all_rows())
-        for place in self._sampler.indices(len(rows), run.rng(self, epoch), epoch):
-            yield rows[place]
+        whole = _data.concat([_data.project(build(child), names, self.where) for child in self.children], self.where)
+        return whole if self._sampler is None else _data.sampled(whole, self._sampler.native(), self.where)
 
     def use_sampler(self, sampler):
         """Chooses among the rows of all."""
@@ -153,8 +125,8 @@ class Rename(Dataset):
     def column_list(self):
         return [self.names.get(name, name) for name in self.children[0].column_list()]
 
-    def rows(self, run, epoch):
-        return self.children[0].rows(run, epoch)
+    def node(self, build):
+        return _data.rename(build(self.children[0]), list(self.names), list(self.names.values()), self.where)
 
 
 class Project(Dataset):
@@ -165,10 +137,8 @@ class Project(Dataset):
     def column_list(self):
         return self.columns
 
-    def rows(self, run, epoch):
-        places = places_of(self.columns, self.children[0].column_list(), "project")
-        for row in self.children[0].rows(run, epoch):
-            yield tuple(row[place] for place in places)
+    def node(self, build):
+        return _data.project(build(self.children[0]), self.columns, self.where)
 
 
 class Filter(Dataset):
@@ -178,15 +148,14 @@ class Filter(Dataset):
             raise TypeError("Predicate should be a Python function or a callable Python object.")
         self.predicate, self.columns = predicate, None if columns is None else columns_of(columns, "input_columns")
 
-    def rows(self, run, epoch):
-        have = self.children[0].column_list()
-        places = places_of(self.columns or have, have, "filter")
-        for row in self.children[0].rows(run, epoch):
-            kept = self.predicate(*(row[place] for place in places))
-            if not isinstance(kept, (bool, np.bool_)) and not (isinstance(kept, np.ndarray) and kept.dtype == bool and kept.size == 1):
-                raise RuntimeError(f"Invalid python function, 'predicate' must return a bool, but got {type(kept).__name__}.")
-            if bool(kept):
-                yield row
+    def node(self, build):
+        return _data.host_filter(build(self.children[0]), self._kept, self.columns or [], self.where)
+
+    def _kept(self, row, _epoch, _number):
+        kept = self.predicate(*row)
+        if not isinstance(kept, (bool, np.bool_)) and not (isinstance(kept, np.ndarray) and kept.dtype == bool and kept.size == 1):
+            raise RuntimeError(f"Invalid python function, 'predicate' must return a bool, but got {type(kept).__name__}.")
+        return bool(kept)
 
     def size(self):
         return None

@@ -1,6 +1,7 @@
 """Samplers: which rows of a source a pass reads, in which order."""
 
 import numpy as np
+from cairn import _data
 
 __all__ = ["BuiltinSampler", "DistributedSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
            "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler"]  # fmt: skip
@@ -22,7 +23,7 @@ def _flag(name, value):
 
 
 class BuiltinSampler:
-    """Base of the samplers; `order` gives positions in what a child chose, or in the source."""
+    """Base of the samplers; `chooser` gives the library's, whose child chooses first."""
 
     def __init__(self, num_samples=None):
         self.num_samples = _count("num_samples", num_samples)
@@ -42,13 +43,12 @@ class BuiltinSampler:
         """The number of samples told, or None."""
         return self.num_samples
 
-    def indices(self, size, rng, epoch, source=None):
-        """The rows that a pass reads, of a source of `size` rows."""
-        chosen = None if self.child_sampler is None else self.child_sampler.indices(size, rng, epoch, source)
-        order = np.asarray(self.order(size if chosen is None else len(chosen), rng, epoch, source), dtype=np.int64)
-        if self.num_samples is not None:
-            order = order[: self.num_samples]
-        return order if chosen is None else np.asarray(chosen)[order]
+    def native(self):
+        """The library's sampler."""
+        made = self.chooser(self.num_samples or 0)
+        if self.child_sampler is not None:
+            made.add_child(self.child_sampler.native())
+        return made
 
 
 class SequentialSampler(BuiltinSampler):
@@ -58,10 +58,8 @@ class SequentialSampler(BuiltinSampler):
         super().__init__(num_samples)
         self.start_index = _count("start_index", start_index) or 0
 
-    def order(self, size, rng, epoch, source):
-        if self.start_index > max(size - 1, 0):
-            raise RuntimeError(f"Invalid parameter, start_index must be less than the number of rows {size}, but got: {self.start_index}")
-        return np.arange(self.start_index, size)
+    def chooser(self, most):
+        return _data.sequential_sampler(self.start_index, most)
 
 
 class RandomSampler(BuiltinSampler):
@@ -71,8 +69,8 @@ class RandomSampler(BuiltinSampler):
         super().__init__(num_samples)
         self.replacement = _flag("replacement", replacement)
 
-    def order(self, size, rng, epoch, source):
-        return rng.randint(0, size, self.num_samples or size) if self.replacement else rng.permutation(size)
+    def chooser(self, most):
+        return _data.random_sampler(self.replacement, most)
 
 
 class DistributedSampler(BuiltinSampler):
@@ -89,20 +87,8 @@ class DistributedSampler(BuiltinSampler):
             raise RuntimeError(f"offset must be no more than num_shards {num_shards}, but got: {offset}")
         self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, _flag("shuffle", shuffle), offset
 
-    def order(self, size, rng, epoch, source):
-        # Every shard must see the same order, so it comes from the seed and the epoch alone.
-        rows = np.random.RandomState([_shared_seed(), epoch]).permutation(size) if self.shuffle else np.arange(size)
-        length, begin = -(-size // self.num_shards), self.shard_id
-        if self.offset >= 0:
-            length, begin = -(-(size + self.offset) // self.num_shards), self.shard_id - self.offset
-        places = begin + np.arange(length) * self.num_shards
-        return rows[places[places >= 0] % size] if size else rows
-
-
-def _shared_seed():
-    from mindspore.dataset.core import config
-
-    return config.get_seed()
+    def chooser(self, most):
+        return _data.distributed_sampler(self.num_shards, self.shard_id, self.shuffle, self.offset, most)
 
 
 class PKSampler(BuiltinSampler):
@@ -118,17 +104,14 @@ class PKSampler(BuiltinSampler):
             raise NotImplementedError("Not supported to specify num_class for PKSampler.")
         self.num_val, self.shuffle, self.class_column = num_val, _flag("shuffle", shuffle), class_column
 
-    def order(self, size, rng, epoch, source):
-        labels = source.labels(self.class_column)
-        rows = []
-        for label in np.unique(labels):
-            places = np.flatnonzero(labels == label)
-            rows.extend((rng.permutation(places) if self.shuffle else places)[: self.num_val])
-        return rows
+    def chooser(self, most):
+        return _data.class_sampler(self.num_val, self.shuffle, self.class_column, most)
 
 
 class SubsetSampler(BuiltinSampler):
     """The rows of a list, in its order."""
+
+    shuffled = False
 
     def __init__(self, indices, num_samples=None):
         super().__init__(num_samples)
@@ -137,18 +120,14 @@ class SubsetSampler(BuiltinSampler):
             if not isinstance(index, (int, np.integer)) or isinstance(index, bool):
                 raise TypeError(f"SubsetSampler: Type of indices element must be int, but got list[...]={index}.")
 
-    def order(self, size, rng, epoch, source):
-        for index in self.chosen:
-            if not 0 <= index < size:
-                raise RuntimeError(f"Invalid sample ID: {index} is out of bound, expected range [0, {size - 1}]")
-        return self.chosen
+    def chooser(self, most):
+        return _data.subset_sampler([int(each) for each in self.chosen], self.shuffled, most)
 
 
 class SubsetRandomSampler(SubsetSampler):
     """The rows of a list, in a random order."""
 
-    def order(self, size, rng, epoch, source):
-        return rng.permutation(super().order(size, rng, epoch, source))
+    shuffled = True
 
 
 class WeightedRandomSampler(BuiltinSampler):
@@ -162,9 +141,8 @@ class WeightedRandomSampler(BuiltinSampler):
         if (self.weights < 0).any() or not self.weights.sum() > 0:
             raise ValueError("weights must not contain negative numbers, and not be all zero.")
 
-    def order(self, size, rng, epoch, source):
-        count = self.num_samples or len(self.weights)
-        return rng.choice(len(self.weights), count, replace=self.replacement, p=self.weights / self.weights.sum())
+    def chooser(self, most):
+        return _data.weighted_sampler(self.weights.tolist(), self.replacement, most)
 
 
 class Sampler(BuiltinSampler):
@@ -182,6 +160,10 @@ class Sampler(BuiltinSampler):
     def reset(self):
         """Called before each pass."""
 
-    def order(self, size, rng, epoch, source):
+    def order(self, size):
+        """Row numbers of a pass."""
         self.dataset_size = size
         return [int(np.asarray(each)) for each in self]
+
+    def chooser(self, most):
+        return _data.host_sampler(lambda size, _epoch: self.order(size), most)

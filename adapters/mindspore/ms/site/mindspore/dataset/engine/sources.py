@@ -4,6 +4,7 @@ import copy
 import inspect
 
 import numpy as np
+from cairn import _data
 
 from mindspore.dataset.engine import samplers
 from mindspore.dataset.engine.checks import columns_of, whole
@@ -56,20 +57,14 @@ class Mappable(Dataset):
         """One row."""
         raise NotImplementedError
 
-    def labels(self, column):
-        """The labels of all rows, for PKSampler."""
-        place = self.column_list().index(column)
-        return np.array([int(self.row(index)[place]) for index in range(self.count())])
-
     def column_list(self):
         return list(self.names)
 
-    def rows(self, run, epoch):
-        for index in self.sampler.indices(self.count(), run.rng(self, epoch), epoch, self):
-            yield tuple(self.row(int(index)))
+    def node(self, build):
+        return _data.numbered(self.count(), self.row, self.column_list(), self.sampler.native(), self.where)
 
     def size(self):
-        return len(self.sampler.indices(self.count(), np.random.RandomState(0), 0, self))
+        return self.node(None).size()
 
     def in_order(self):
         """The same rows without the random order."""
@@ -93,6 +88,38 @@ class Mappable(Dataset):
         self.use_sampler(new_sampler)
 
 
+class Native(Mappable):
+    """A source of the library's."""
+
+    _opened = None
+
+    def open(self, sampler):
+        """The library's source, with its columns."""
+        raise NotImplementedError
+
+    def source(self):
+        """The library's source, of all rows in order."""
+        if self._opened is None:
+            self._opened = self.open(_data.sequential_sampler(0, 0))
+        return self._opened
+
+    def column_list(self):
+        return self.source().columns
+
+    def count(self):
+        return self.source().count()
+
+    def row(self, index):
+        return self.source().read(index)
+
+    def node(self, build):
+        return _data.chosen(self.source(), *self.padding(), self.sampler.native(), self.where)
+
+    def padding(self):
+        """A row that follows the others, and how often."""
+        return [], 0
+
+
 def _as_sampler(value):
     if isinstance(value, samplers.BuiltinSampler):
         return value
@@ -100,7 +127,7 @@ def _as_sampler(value):
         return samplers.SubsetSampler([int(each) for each in value])
     if hasattr(value, "__iter__"):
         sampler = samplers.Sampler()
-        sampler.order = lambda *_: [int(np.asarray(each)) for each in value]
+        sampler.order = lambda _size: [int(np.asarray(each)) for each in value]
         return sampler
     raise TypeError("Unsupported sampler object of type ({})".format(type(value)))
 
@@ -163,15 +190,16 @@ class GeneratorDataset(Mappable):
                 raise RuntimeError(f"Invalid data type, column '{name}' of GeneratorDataset must hold numbers or strings.")
         return rows
 
-    def rows(self, run, epoch):
+    def node(self, build):
         if self.by_number:
-            yield from super().rows(run, epoch)
-            return
-        rows = iter(self.source() if callable(self.source) else self.source)
-        for place, values in enumerate(rows):
-            if self.limit and place == self.limit:
-                return
-            yield tuple(self._row(values))
+            return super().node(build)
+
+        def opened(_epoch):
+            rows = iter(self.source() if callable(self.source) else self.source)
+            return lambda: next((self._row(values) for values in rows), None)
+
+        rows = _data.generator(opened, self.names, self.where)
+        return _data.take(rows, self.limit, self.where) if self.limit else rows
 
     def size(self):
         if self.by_number:
@@ -189,7 +217,7 @@ def numpy_type(kind):
     return mstype.dtype_to_nptype(kind)
 
 
-class NumpySlicesDataset(GeneratorDataset):
+class NumpySlicesDataset(Native):
     """Rows of arrays: of one array, of several side by side, or of a dict by name."""
 
     def __init__(self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None,
@@ -215,19 +243,11 @@ class NumpySlicesDataset(GeneratorDataset):
         column_names = columns_of(column_names, "column_names")
         if len(column_names) != len(columns):
             raise ValueError(f"Num of input column names is {len(column_names)}, but required is {len(columns)}.")
-        super().__init__(_Columns(columns), column_names, num_samples=num_samples, num_parallel_workers=num_parallel_workers,
-                         shuffle=shuffle, sampler=sampler, num_shards=num_shards, shard_id=shard_id)
+        self.columns, self.names = columns, column_names
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
 
-
-class _Columns:
-    def __init__(self, columns):
-        self.columns = columns
-
-    def __len__(self):
-        return len(self.columns[0])
-
-    def __getitem__(self, index):
-        return tuple(column[index] for column in self.columns)
+    def open(self, sampler):
+        return _data.slices(self.columns, self.names, sampler, self.where)
 
 
 class PaddedDataset(GeneratorDataset):

@@ -1,6 +1,9 @@
 """Operations that compute: map, batch and batches of rows of like length."""
 
-import numpy as np
+import copy
+
+from cairn import _data
+from cairn.data.nodes import grouped
 from cairn.ms import level
 
 from mindspore.dataset.engine.checks import arrays, columns_of, flag, places_of, whole
@@ -63,15 +66,44 @@ class Map(Renaming):
         self.callbacks = [] if callbacks is None else callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
         self.choose(input_columns, output_columns, column_order)
 
-    def rows(self, run, epoch):
-        operations = run.operations(self, self.operations, epoch)
-        places = places_of(self._used(), self.children[0].column_list(), "map")
-        placed = self.placer()
-        for row in self.children[0].rows(run, epoch):
-            values = [row[place] for place in places]
-            for operation in operations:
-                values = _applied(operation, values)
-            yield placed(row, arrays(values))
+    def node(self, build):
+        node, inputs = build(self.children[0]), self._used()
+        groups = grouped([_native(each) or each for each in self.operations])
+        for number, (native, group) in enumerate(groups):
+            last = number + 1 == len(groups)
+            names = [inputs, (self.outputs or []) if last else [], (self.order or []) if last else []]
+            if native:
+                node = _data.map(node, group, *names, self.where)
+            elif last or not _several(group):
+                node = _data.host_map(node, _calls(group, [build.seed, build.place(), number]), *names, "map", self.where)
+            else:  # a number of columns that only running tells: the rest runs here as well
+                rest = self.operations[sum(len(each) for _, each in groups[:number]) :]
+                calls = _calls(rest, [build.seed, build.place(), number])
+                return _data.host_map(node, calls, inputs, self.outputs or [], self.order or [], "map", self.where)
+        return node
+
+
+def _native(operation):
+    return operation.native() if hasattr(operation, "native") else None
+
+
+def _several(group):
+    """Whether other columns may come out than go in."""
+    return not all(getattr(each, "one_column", False) for each in group)
+
+
+def _calls(operations, place):
+    copies = [copy.copy(each) for each in operations]
+
+    def call(row, epoch, number):
+        values = list(row)
+        for at, operation in enumerate(copies):
+            if hasattr(operation, "reseed"):
+                operation.reseed([*place, epoch, number, at])
+            values = _applied(operation, values)
+        return arrays(values)
+
+    return call
 
 
 def _applied(operation, values):
@@ -107,30 +139,36 @@ class Batch(Renaming):
     def column_list(self):
         return super().column_list() if self.per_batch_map else self.children[0].column_list()
 
-    def rows(self, run, epoch):
-        number, pending = 0, []
-        if self.per_batch_map:
-            self._places = places_of(self._used(), self.children[0].column_list(), "batch")
-            self._placed = self.placer()
-        names = self.column_list()
-        for row in self.children[0].rows(run, epoch):
-            pending.append(row)
-            if len(pending) == 1:
-                wanted = self.batch_size(BatchInfo(epoch, number)) if callable(self.batch_size) else self.batch_size
-            if len(pending) == wanted:
-                yield self._batch(pending, BatchInfo(epoch, number), names)
-                number, pending = number + 1, []
-        if pending and not self.drop_remainder:
-            yield self._batch(pending, BatchInfo(epoch, number), names)
+    def node(self, build):
+        child, names = build(self.children[0]), self.column_list()
+        if isinstance(self.batch_size, int) and not self.per_batch_map:
+            return _data.batch(child, self.batch_size, self.drop_remainder, fills(self.pad_info, names), self.where)
+        return _data.host_gather(child, self._gather, names, "batch", self.where)
 
-    def _batch(self, rows, info, names):
-        columns = [list(each) for each in zip(*rows)]
+    def _gather(self, epoch):
+        pending, number, wanted = [], 0, 0
+
+        def take(row):
+            nonlocal pending, number, wanted
+            if row is not None:
+                if not pending:
+                    wanted = self.batch_size(BatchInfo(epoch, number)) if callable(self.batch_size) else self.batch_size
+                pending.append(row)
+            if not pending or (len(pending) < wanted if row is not None else self.drop_remainder):
+                return []
+            rows, pending, number = pending, [], number + 1
+            return [self._batch(rows, BatchInfo(epoch, number - 1))]
+
+        return take
+
+    def _batch(self, rows, info):
+        columns, names = [list(each) for each in zip(*rows)], self.column_list()
         if self.per_batch_map:
-            made = self.per_batch_map(*(columns[place] for place in self._places), info)
-            columns = [list(each) for each in self._placed(columns, made if isinstance(made, tuple) else (made,))]
-        if self.pad_info is not None:
-            columns = [padded(values, self.pad_info, name) for name, values in zip(names, columns)]
-        return tuple(stacked(values, name) for name, values in zip(names, columns))
+            places = places_of(self._used(), self.children[0].column_list(), "batch")
+            made = self.per_batch_map(*(columns[place] for place in places), info)
+            columns = [list(each) for each in self.placer()(columns, made if isinstance(made, tuple) else (made,))]
+        told = {each[0]: [each] for each in fills(self.pad_info, names)}
+        return [_data.stack(arrays(values), name, told.get(name, [])) for name, values in zip(names, columns)]
 
     def size(self):
         rows = self.children[0].size()
@@ -142,35 +180,13 @@ class Batch(Renaming):
         return self.batch_size if isinstance(self.batch_size, int) else 1
 
 
-def stacked(values, name):
-    """Rows of a column as one array."""
-    values = arrays(values)
-    if any(value.shape != values[0].shape for value in values):
-        other = next(value for value in values if value.shape != values[0].shape)
-        raise RuntimeError(f"Inconsistent batch shapes, batch operation expects same shape for each data row, but got inconsistent shape "
-                           f"in column '{name}': {list(values[0].shape)} and {list(other.shape)}.")
-    if any(value.dtype != values[0].dtype and value.dtype.kind not in "SU" for value in values):
-        raise RuntimeError(f"Inconsistent batch type, batch operation expects same type for each data row, column '{name}'.")
-    return np.stack(values)
-
-
-def padded(values, pad_info, name):
-    """Rows of a column filled up: to the shape told, else to the longest of each dimension. {} means all columns."""
-    if pad_info and name not in pad_info:
-        return values
-    shape, fill = pad_info.get(name, (None, 0)) if pad_info else (None, 0)
-    values = arrays(values)
-    longest = [max(value.shape[axis] for value in values) for axis in range(values[0].ndim)]
-    shape = longest if shape is None else [longest[axis] if size in (None, -1) else size for axis, size in enumerate(shape)]
-    fill = np.asarray(0 if fill is None else fill)
-    filled = []
-    for value in values:
-        kind = value.dtype if value.dtype.kind not in "SU" else np.result_type(value.dtype, fill.dtype)
-        whole_value = np.full(shape, fill if fill.dtype.kind == value.dtype.kind or value.dtype.kind not in "SU" else "", dtype=kind)
-        part = tuple(slice(0, min(have, size)) for have, size in zip(value.shape, shape))
-        whole_value[part] = value[part]
-        filled.append(whole_value)
-    return filled
+def fills(pad_info, names):
+    """What the library takes for pad_info; {} means all columns."""
+    if pad_info is None:
+        return []
+    pad_info = pad_info or {name: (None, None) for name in names}
+    return [(name, None if shape is None else [-1 if size is None else size for size in shape], 0 if fill is None else fill)
+            for name, (shape, fill) in pad_info.items() if name in names]  # fmt: skip
 
 
 class Buckets(Dataset):
@@ -189,34 +205,23 @@ class Buckets(Dataset):
         self.columns, self.boundaries, self.sizes, self.length = columns, list(boundaries), list(sizes), length
         self.pad_info, self.to_boundary, self.drop_remainder = pad_info, to_boundary, drop_remainder
 
-    def rows(self, run, epoch):
+    def node(self, build):
         names = self.children[0].column_list()
-        places = places_of(self.columns, names, "bucket_batch_by_length")
-        pending = [[] for _ in self.sizes]
-        for row in self.children[0].rows(run, epoch):
-            values = [row[place] for place in places]
-            length = int(self.length(*values)) if self.length else len(values[0])
-            bucket = int(np.searchsorted(self.boundaries, length, side="right"))
-            pending[bucket].append(row)
-            if len(pending[bucket]) == self.sizes[bucket]:
-                yield self._batch(pending[bucket], bucket, names)
-                pending[bucket] = []
-        if not self.drop_remainder:
-            for bucket, rows in enumerate(pending):
-                if rows:
-                    yield self._batch(rows, bucket, names)
+        return _data.bucket_batch(build(self.children[0]), self.columns, self.boundaries, self.sizes, self._length,
+                                  [fills(self._fill(bucket), names) for bucket in range(len(self.sizes))], self.drop_remainder,
+                                  self.where)  # fmt: skip
 
-    def _batch(self, rows, bucket, names):
-        pad_info = self.pad_info
-        if pad_info and self.to_boundary:
-            if bucket == len(self.boundaries):
-                raise RuntimeError("pad_to_bucket_boundary: a row is longer than the last boundary.")
-            bound = self.boundaries[bucket] - 1
-            pad_info = {name: ([bound if size in (None, -1) else size for size in shape], fill) for name, (shape, fill) in pad_info.items()}
-        columns = [list(each) for each in zip(*rows)]
-        if pad_info is not None:
-            columns = [padded(values, pad_info, name) for name, values in zip(names, columns)]
-        return tuple(stacked(values, name) for name, values in zip(names, columns))
+    def _length(self, row):
+        length = int(self.length(*row)) if self.length else len(row[0])
+        if self.pad_info and self.to_boundary and length >= self.boundaries[-1]:
+            raise RuntimeError("pad_to_bucket_boundary: a row is longer than the last boundary.")
+        return length
+
+    def _fill(self, bucket):
+        if not self.pad_info or not self.to_boundary or bucket == len(self.boundaries):
+            return self.pad_info
+        bound = self.boundaries[bucket] - 1
+        return {name: ([bound if size in (None, -1) else size for size in shape], fill) for name, (shape, fill) in self.pad_info.items()}
 
     def size(self):
         return None

@@ -3,6 +3,8 @@
 import copy
 
 import numpy as np
+from cairn import _data
+from cairn.data.transforms import make
 from cairn.ms import level
 
 __all__ = ["Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
@@ -10,22 +12,29 @@ __all__ = ["Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "Pad
 
 
 class Transform:
-    """A callable over arrays. Random ones draw from `self.rng`, which a pipeline seeds for each pass."""
+    """A callable over arrays. Random ones draw from `self.rng`, which a pipeline seeds for each row."""
 
     one_column = True
-    _rng = None
+    transforms = ()  # that it applies in turn
+    _rng = _place = None
 
     @property
     def rng(self):
         if self._rng is None:
             from mindspore.dataset.core import config
 
-            self._rng = np.random.RandomState(config.get_seed() if config.seed_is_fixed() else None)
+            place = self._place or (config.get_seed() if config.seed_is_fixed() else None)
+            self._rng = np.random.RandomState(place)
         return self._rng
 
-    def reseed(self, rng):
-        """Takes its random numbers from `rng` from now on."""
-        self._rng = rng
+    def reseed(self, place):
+        """Takes its random numbers from those of a place, a list of integers, from now on."""
+        self._rng, self._place = None, place
+        if self.transforms:
+            self.transforms = [copy.copy(each) for each in self.transforms]
+            for number, each in enumerate(self.transforms):
+                if hasattr(each, "reseed"):
+                    each.reseed([*place, number])
 
     def __call__(self, value):
         if hasattr(value, "asnumpy"):
@@ -35,6 +44,28 @@ class Transform:
     def apply(self, value):
         """The value transformed."""
         raise NotImplementedError
+
+
+class Native(Transform):
+    """One of the library's transforms, which workers run: `name` and `options` say which."""
+
+    name, random = None, False
+    _made = None
+
+    def options(self):
+        """Numbers by name."""
+        return {}
+
+    def transform(self):
+        """The library's transform."""
+        if self._made is None:
+            self._made = make(self.name, **self.options())
+        return self._made
+
+    native = transform  # what a pipeline runs in its stead, or None
+
+    def apply(self, value):
+        return self.transform().apply([np.asarray(value)], int(self.rng.randint(2**31)) if self.random else 0)[0]
 
 
 def to_numpy_type(data_type):
@@ -53,18 +84,22 @@ def to_numpy_type(data_type):
                         f"{type(data_type)}.") from None
 
 
-class TypeCast(Transform):
+class TypeCast(Native):
     """Another element type."""
+
+    name = "type_cast"
 
     def __init__(self, data_type):
         self.kind = to_numpy_type(data_type)
 
-    def apply(self, value):
-        return np.asarray(value).astype(self.kind)
+    def options(self):
+        return {"kind": _data.kind(self.kind.name)}
 
 
-class OneHot(Transform):
+class OneHot(Native):
     """A label as a vector of num_classes."""
+
+    name = "one_hot"
 
     def __init__(self, num_classes, smoothing_rate=0.0):
         if isinstance(num_classes, bool) or not isinstance(num_classes, int):
@@ -73,20 +108,8 @@ class OneHot(Transform):
             raise ValueError("Input num_classes is not within the required interval of [1, 2147483647].")
         self.num_classes, self.smoothing_rate = num_classes, smoothing_rate
 
-    def apply(self, value):
-        labels = np.asarray(value)
-        if labels.dtype.kind not in "iub":
-            raise RuntimeError(f"OneHot: OneHot only supports input of int type, but got: {labels.dtype}")
-        if labels.ndim > 1 or (labels.ndim == 1 and labels.size != 1 and not level.at_least("1.10")):
-            raise RuntimeError(f"OneHot: OneHot only supports scalars or vectors, but got rank {labels.ndim}")
-        if (labels < 0).any() or (labels >= self.num_classes).any():
-            raise RuntimeError(f"OneHot: invalid class: {labels.max()} is not in [0, {self.num_classes - 1}]")
-        hot = (np.arange(self.num_classes) == labels.reshape(-1, 1))
-        hot = hot[0] if labels.ndim == 0 or labels.size == 1 else hot
-        if not self.smoothing_rate:
-            return hot.astype(labels.dtype)
-        off = self.smoothing_rate / (self.num_classes - 1)
-        return np.where(hot, 1 - self.smoothing_rate, off).astype(np.float32)
+    def options(self):
+        return {"classes": self.num_classes, "smoothing_rate": self.smoothing_rate, "vectors": level.at_least("1.10")}
 
 
 class PadEnd(Transform):
@@ -204,13 +227,6 @@ class Compose(Transform):
             if not callable(each):
                 raise ValueError(f"transforms[{place}] is neither a transform op or a callable pyfunc.")
         self.transforms = list(transforms)
-
-    def reseed(self, rng):
-        self._rng = rng
-        self.transforms = [copy.copy(each) for each in self.transforms]
-        for each in self.transforms:
-            if hasattr(each, "reseed"):
-                each.reseed(np.random.RandomState(rng.randint(2**31)))
 
     def chosen(self):
         """What this call applies."""

@@ -5,9 +5,8 @@ import numbers
 
 import numpy as np
 
-from mindspore.dataset.transforms.transforms import Transform
-from mindspore.dataset.vision.geometry import RandomResizedCrop
-from mindspore.dataset.vision.pixels import Perhaps, image_of, probability, range_of, size_of, to_kind
+from mindspore.dataset.transforms.transforms import Native, Transform
+from mindspore.dataset.vision.pixels import Perhaps, image_of, ordered, probability, range_of, size_of, to_kind
 from mindspore.dataset.vision.utils import ImageBatchFormat
 
 __all__ = [
@@ -19,17 +18,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Rescale(Transform):
+class Rescale(Native):
     """x * rescale + shift as float32."""
+
+    name = "rescale"
 
     def __init__(self, rescale, shift):
         for name, value in (("rescale", rescale), ("shift", shift)):
             if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 raise TypeError(f"Argument {name} with value {value} is not of type [<class 'numbers.Number'>], but got {type(value)}.")
-        self.rescale, self.shift = np.float32(rescale), np.float32(shift)
+        self.rescale, self.shift = rescale, shift
 
-    def apply(self, value):
-        return np.asarray(value).astype(np.float32) * self.rescale + self.shift
+    def options(self):
+        return {"rescale": self.rescale, "shift": self.shift}
 
 
 def _channel_numbers(values, name):
@@ -38,8 +39,10 @@ def _channel_numbers(values, name):
     return np.array(values, np.float32)
 
 
-class Normalize(Transform):
+class Normalize(Native):
     """(x - mean) / std for each channel, as float32."""
+
+    name = "normalize"
 
     def __init__(self, mean, std, is_hwc=True):
         self.mean, self.std, self.is_hwc = _channel_numbers(mean, "mean"), _channel_numbers(std, "std"), is_hwc
@@ -48,20 +51,14 @@ class Normalize(Transform):
         if (self.std <= 0).any():
             raise ValueError("std must not be zero or negative.")
 
-    def apply(self, value):
-        image = np.asarray(value)
-        image = image[..., None] if image.ndim == 2 and self.is_hwc else image[None] if image.ndim == 2 else image
-        channels = image.shape[-1 if self.is_hwc else 0]
-        if len(self.mean) not in (1, channels):
-            raise RuntimeError("Normalize: number of channels does not match the size of mean and std vectors, got channels: "
-                               f"{channels}, size of mean: {len(self.mean)}")
-        shape = (-1,) if self.is_hwc else (-1, 1, 1)
-        made = (image.astype(np.float32) - self.mean.reshape(shape)) / self.std.reshape(shape)
-        return made.reshape(np.shape(value)) if np.ndim(value) == 2 else made
+    def options(self):
+        return {"mean": self.mean.tolist(), "std": self.std.tolist(), "is_hwc": self.is_hwc}
 
 
 class NormalizePad(Normalize):
     """Normalize, and a channel of zeros after the others."""
+
+    name = "normalize_pad"
 
     def __init__(self, mean, std, dtype="float32", is_hwc=True):
         super().__init__(mean, std, is_hwc)
@@ -69,81 +66,52 @@ class NormalizePad(Normalize):
             raise ValueError("dtype can only be 'float32' or 'float16'.")
         self.kind = dtype
 
-    def apply(self, value):
-        made = super().apply(value)
-        axis = 2 if self.is_hwc else 0
-        return np.concatenate([made, np.zeros_like(np.take(made, [0], axis))], axis).astype(self.kind)
+    def options(self):
+        return {**super().options(), "half": self.kind == "float16"}
 
 
-class RandomColorAdjust(Transform):
+class RandomColorAdjust(Native):
     """Brightness, contrast, saturation and hue, in a random order."""
 
+    name, random = "random_color_adjust", True
+
     def __init__(self, brightness=(1, 1), contrast=(1, 1), saturation=(1, 1), hue=(0, 0)):
-        self.ranges = {_brightness: range_of(brightness, "brightness"), _contrast: range_of(contrast, "contrast"),
-                       _saturation: range_of(saturation, "saturation"), _hue: range_of(hue, "hue", 0.0, -0.5, 0.5)}
+        self.ranges = {"brightness": range_of(brightness, "brightness"), "contrast": range_of(contrast, "contrast"),
+                       "saturation": range_of(saturation, "saturation"), "hue": range_of(hue, "hue", 0.0, -0.5, 0.5)}
 
-    def apply(self, value):
-        image = image_of(value, "RandomColorAdjust")
-        changes = list(self.ranges.items())
-        for place in self.rng.permutation(len(changes)):
-            change, (low, high) = changes[place]
-            amount = self.rng.uniform(low, high)
-            if amount != (0 if change is _hue else 1):
-                image = to_kind(change(image.astype(np.float32), amount), value.dtype)
-        return image
+    def options(self):
+        return self.ranges
 
 
-GRAY = np.array([0.299, 0.587, 0.114], np.float32)
-
-
-def _brightness(image, amount):
-    return image * amount
-
-
-def _contrast(image, amount):
-    middle = np.rint((image @ GRAY).mean())
-    return middle + (image - middle) * amount
-
-
-def _saturation(image, amount):
-    gray = (image @ GRAY)[..., None]
-    return gray + (image - gray) * amount
-
-
-def _hue(image, amount):
-    high, low = image.max(-1), image.min(-1)
-    spread = np.where(high > low, high - low, 1)
-    red, green, blue = image[..., 0], image[..., 1], image[..., 2]
-    hue = np.where(high == red, (green - blue) / spread, np.where(high == green, 2 + (blue - red) / spread, 4 + (red - green) / spread))
-    hue = ((hue / 6 + amount) % 1.0) * 6
-    parts = [high - (high - low) * np.clip(np.minimum(k, 4 - k), 0, 1) for k in ((n + hue) % 6 for n in (5, 3, 1))]
-    return np.stack(parts, -1)
-
-
-class Grayscale(Transform):
+class Grayscale(Native):
     """Shades of gray."""
+
+    name = "grayscale"
 
     def __init__(self, num_output_channels=1):
         self.channels = num_output_channels
 
-    def apply(self, value):
-        gray = to_kind(image_of(value, "Grayscale")[..., :3] @ GRAY, value.dtype)
-        return np.repeat(gray[..., None], self.channels, 2) if self.channels > 1 else gray
+    def options(self):
+        return {"channels": self.channels}
 
 
-class RandomGrayscale(Perhaps, Grayscale):
+class RandomGrayscale(Grayscale):
     """Shades of gray, with a probability."""
 
+    random = True
+
     def __init__(self, prob=0.1):
-        Perhaps.__init__(self, prob)
-        self.channels = 3
+        super().__init__(3)
+        self.prob = probability(prob)
+
+    def options(self):
+        return {"channels": 3, "prob": self.prob}
 
 
-class Invert(Transform):
+class Invert(Native):
     """255 - x."""
 
-    def apply(self, value):
-        return 255 - value
+    name = "invert"
 
 
 class AdjustGamma(Transform):
@@ -221,15 +189,23 @@ class RandomErasing(Transform):
     """A random part of a CHW image gets a value, with a probability."""
 
     def __init__(self, prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False, max_attempts=10):
-        self.prob, self.value, self.crop = probability(prob), value, RandomResizedCrop(1, scale, ratio, max_attempts=max_attempts)
+        self.prob, self.value, self.max_attempts = probability(prob), value, max_attempts
+        self.scale, self.ratio = ordered(scale, "scale"), ordered(ratio, "ratio")
 
     def apply(self, value):
         if self.rng.random_sample() >= self.prob:
             return value
-        self.crop.reseed(self.rng)
         made = np.array(value)
-        top, left, height, width = self.crop.box(*made.shape[1:])
-        made[:, top : top + height, left : left + width] = self.value if np.ndim(self.value) == 0 else np.reshape(self.value, (-1, 1, 1))
+        height, width = made.shape[1:]
+        for _ in range(self.max_attempts):
+            area = self.rng.uniform(*self.scale) * height * width
+            shape = math.exp(self.rng.uniform(*map(math.log, self.ratio)))
+            across, down = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
+            if 0 < across <= width and 0 < down <= height:
+                top, left = self.rng.randint(height - down + 1), self.rng.randint(width - across + 1)
+                filling = self.value if np.ndim(self.value) == 0 else np.reshape(self.value, (-1, 1, 1))
+                made[:, top : top + down, left : left + across] = filling
+                break
         return made
 
 
@@ -277,10 +253,10 @@ class CutMixBatch(MixUpBatch):
         return made, (share * labels + (1 - share) * labels[order]).astype(np.float32)
 
 
-class _Blend(Transform):
+class _Blend(Native):
     """A change of colours by an amount, fixed or drawn from a range."""
 
-    change, least = None, 0.0
+    name, random, which, least = "random_color_adjust", True, None, 0.0
 
     def __init__(self, factor):
         if isinstance(factor, bool) or not isinstance(factor, numbers.Real):
@@ -289,43 +265,71 @@ class _Blend(Transform):
             raise ValueError(f"Input factor is not within the required interval of [{self.least}, 16777216].")
         self.range = (factor, factor)
 
-    def apply(self, value):
-        image = image_of(value, type(self).__name__)
-        return to_kind(type(self).change(image.astype(np.float32), self.rng.uniform(*self.range)), image.dtype)
+    def options(self):
+        return {"brightness": (1, 1), "contrast": (1, 1), "saturation": (1, 1), "hue": (0, 0), self.which: self.range}
 
 
-class _RandomBlend(_Blend):
+class AdjustBrightness(_Blend):
+    """Lighter or darker."""
+
+    which = "brightness"
+
+
+class AdjustContrast(_Blend):
+    """Away from the mean or towards it."""
+
+    which = "contrast"
+
+
+class AdjustSaturation(_Blend):
+    """Away from gray or towards it."""
+
+    which = "saturation"
+
+
+class AdjustHue(_Blend):
+    """Colours turned."""
+
+    which, least = "hue", -0.5
+
+
+def _degrees(degrees):
+    if not isinstance(degrees, (list, tuple)):
+        raise TypeError(f"Argument degrees with value {degrees} is not of type [<class 'list'>, <class 'tuple'>].")
+    if len(degrees) != 2 or degrees[0] < 0 or degrees[1] < degrees[0]:
+        raise ValueError("degrees should be in (min,max) format of numbers that are not negative.")
+    return tuple(degrees)
+
+
+class RandomColor(AdjustSaturation):
+    """Away from gray or towards it, by a random amount."""
+
     def __init__(self, degrees=(0.1, 1.9)):
-        if not isinstance(degrees, (list, tuple)):
-            raise TypeError(f"Argument degrees with value {degrees} is not of type [<class 'list'>, <class 'tuple'>].")
-        if len(degrees) != 2 or degrees[0] < 0 or degrees[1] < degrees[0]:
-            raise ValueError("degrees should be in (min,max) format of numbers that are not negative.")
-        self.range = tuple(degrees)
+        self.range = _degrees(degrees)
 
 
-def _sharpness(image, amount):
-    smooth = np.array(image)
-    middle = image[1:-1, 1:-1]
-    total = 4 * middle
-    for i in range(3):
-        for j in range(3):
-            total = total + image[i : image.shape[0] - 2 + i, j : image.shape[1] - 2 + j]
-    smooth[1:-1, 1:-1] = np.rint(total / 13)
-    return smooth + (image - smooth) * amount
+class AdjustSharpness(Transform):
+    """Away from the smoothed image or towards it."""
+
+    def __init__(self, factor):
+        self.range = _Blend(factor).range
+
+    def apply(self, value):
+        image = image_of(value, type(self).__name__).astype(np.float32)
+        smooth = np.array(image)
+        total = 4 * image[1:-1, 1:-1]
+        for i in range(3):
+            for j in range(3):
+                total = total + image[i : image.shape[0] - 2 + i, j : image.shape[1] - 2 + j]
+        smooth[1:-1, 1:-1] = np.rint(total / 13)
+        return to_kind(smooth + (image - smooth) * self.rng.uniform(*self.range), np.asarray(value).dtype)
 
 
-def _blend(name, base, change, doc):
-    return type(name, (base,), {"change": staticmethod(change), "__doc__": doc, "__module__": __name__})
+class RandomSharpness(AdjustSharpness):
+    """Sharper or smoother, by a random amount."""
 
-
-AdjustBrightness = _blend("AdjustBrightness", _Blend, _brightness, "Lighter or darker.")
-AdjustContrast = _blend("AdjustContrast", _Blend, _contrast, "Away from the mean or towards it.")
-AdjustSaturation = _blend("AdjustSaturation", _Blend, _saturation, "Away from gray or towards it.")
-AdjustSharpness = _blend("AdjustSharpness", _Blend, _sharpness, "Away from the smoothed image or towards it.")
-AdjustHue = _blend("AdjustHue", _Blend, _hue, "Colours turned.")
-AdjustHue.least = -0.5
-RandomColor = _blend("RandomColor", _RandomBlend, _saturation, "Away from gray or towards it, by a random amount.")
-RandomSharpness = _blend("RandomSharpness", _RandomBlend, _sharpness, "Sharper or smoother, by a random amount.")
+    def __init__(self, degrees=(0.1, 1.9)):
+        self.range = _degrees(degrees)
 
 
 class RandomAdjustSharpness(Perhaps, AdjustSharpness):

@@ -5,20 +5,8 @@ import numbers
 
 import numpy as np
 
-from mindspore.dataset.transforms.transforms import Transform
-from mindspore.dataset.vision.codec import decode
-from mindspore.dataset.vision.pixels import (
-    Perhaps,
-    cut,
-    filled,
-    image_of,
-    inter_of,
-    ordered,
-    resized,
-    sides_of,
-    size_of,
-    to_kind,
-)
+from mindspore.dataset.transforms.transforms import Native, Transform
+from mindspore.dataset.vision.pixels import cut, image_of, inter_of, ordered, probability, sides_of, size_of, to_kind
 from mindspore.dataset.vision.utils import Border, Inter
 
 __all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "HorizontalFlip", "Pad", "PadToSize", "RandomAffine", "RandomCrop",
@@ -26,162 +14,149 @@ __all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "Ho
            "Resize", "ResizedCrop", "Rotate", "SlicePatches", "TenCrop", "VerticalFlip"]  # fmt: skip
 
 
-class Resize(Transform):
+class Resize(Native):
     """int: the shorter edge, the ratio is kept; (h, w): that size."""
+
+    name = "resize"
 
     def __init__(self, size, interpolation=Inter.LINEAR):
         self.pair, self.shorter, self.inter = size_of(size), isinstance(size, int), inter_of(interpolation)
 
-    def apply(self, value):
-        height, width = self.pair
-        have = image_of(value, "Resize").shape[:2]
-        if self.shorter:
-            height, width = (height, int(height * have[1] / have[0])) if have[0] < have[1] else (int(width * have[0] / have[1]), width)
-        return resized(value, height, width, self.inter)
+    def options(self):
+        return {"size": self.pair, "shorter": self.shorter, "interpolation": int(self.inter)}
 
 
-class RandomResize(Resize):
+class RandomResize(Transform):
     """Resize by a random interpolation."""
 
     def __init__(self, size):
-        super().__init__(size)
+        self.choices = [Resize(size, inter) for inter in (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)]
 
     def apply(self, value):
-        self.inter = (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)[self.rng.randint(4)]
-        return super().apply(value)
+        return self.choices[self.rng.randint(4)].apply(value)
 
 
-class RandomCrop(Transform):
+_BORDERS = list(Border)  # the library's numbers
+
+
+def _border(fill_value, mode):
+    fill = list(fill_value) if isinstance(fill_value, (list, tuple)) else [fill_value]
+    return {"fill_value": fill, "padding_mode": _BORDERS.index(Border(mode))}
+
+
+class RandomCrop(Native):
     """A part at a random place, of the image with a border."""
 
+    name, random = "random_crop", True
+
     def __init__(self, size, padding=None, pad_if_needed=False, fill_value=0, padding_mode=Border.CONSTANT):
-        self.pair, self.sides = size_of(size), None if padding is None else sides_of(padding)
-        self.pad_if_needed, self.fill_value, self.mode = pad_if_needed, fill_value, padding_mode
+        self.pair, self.sides = size_of(size), (0,) * 4 if padding is None else sides_of(padding)
+        self.pad_if_needed, self.border = pad_if_needed, _border(fill_value, padding_mode)
 
-    def apply(self, value):
-        image = image_of(value, "RandomCrop")
-        height, width = self.pair
-        if self.sides is not None:
-            image = filled(image, *self.sides, self.fill_value, self.mode)
-        if self.pad_if_needed:
-            more = [max(want - have, 0) for want, have in zip(self.pair, image.shape)]
-            if any(more):
-                image = filled(image, more[1], more[0], more[1], more[0], self.fill_value, self.mode)
-        if image.shape[0] < height or image.shape[1] < width:
-            raise RuntimeError(f"RandomCrop: invalid crop size, crop size {list(self.pair)} is bigger than the image "
-                               f"dimensions {list(image.shape[:2])}")
-        top, left = self.rng.randint(image.shape[0] - height + 1), self.rng.randint(image.shape[1] - width + 1)
-        return cut(image, top, left, height, width, "RandomCrop")
+    def options(self):
+        return {"size": self.pair, "padding": self.sides, "pad_if_needed": self.pad_if_needed, **self.border}
 
 
-class Crop(Transform):
+class Crop(Native):
     """A part at a place told: (top, left)."""
+
+    name = "crop"
 
     def __init__(self, coordinates, size):
         self.place, self.pair = tuple(coordinates), size_of(size)
 
-    def apply(self, value):
-        return cut(image_of(value, "Crop"), *self.place, *self.pair, "Crop")
+    def options(self):
+        return {"coordinates": self.place, "size": self.pair}
 
 
-class CenterCrop(Transform):
+class CenterCrop(Native):
     """The middle, with a border of zeros where the image is smaller."""
+
+    name = "center_crop"
 
     def __init__(self, size):
         self.pair = size_of(size)
 
-    def apply(self, value):
-        image = image_of(value, "CenterCrop")
-        more = [max(want - have, 0) for want, have in zip(self.pair, image.shape)]
-        if any(more):
-            image = filled(image, more[1] // 2, more[0] // 2, more[1] - more[1] // 2, more[0] - more[0] // 2)
-        top, left = ((have - want) // 2 for have, want in zip(image.shape, self.pair))
-        return cut(image, top, left, *self.pair, "CenterCrop")
+    def options(self):
+        return {"size": self.pair}
 
 
-class Pad(Transform):
+class Pad(Native):
     """A border."""
 
+    name = "pad"
+
     def __init__(self, padding, fill_value=0, padding_mode=Border.CONSTANT):
-        self.sides, self.fill_value, self.mode = sides_of(padding), fill_value, padding_mode
+        self.sides, self.border = sides_of(padding), _border(fill_value, padding_mode)
 
-    def apply(self, value):
-        return filled(image_of(value, "Pad"), *self.sides, self.fill_value, self.mode)
+    def options(self):
+        return {"padding": self.sides, **self.border}
 
 
-class HorizontalFlip(Transform):
+class HorizontalFlip(Native):
     """Left for right."""
 
-    def apply(self, value):
-        return image_of(value, type(self).__name__)[:, ::-1]
+    name = "horizontal_flip"
 
 
-class VerticalFlip(Transform):
+class VerticalFlip(Native):
     """Top for bottom."""
 
-    def apply(self, value):
-        return image_of(value, type(self).__name__)[::-1]
+    name = "vertical_flip"
 
 
-class RandomHorizontalFlip(Perhaps, HorizontalFlip):
+class _Flip(Native):
+    random = True
+
+    def __init__(self, prob=0.5):
+        self.prob = probability(prob)
+
+    def options(self):
+        return {"prob": self.prob}
+
+
+class RandomHorizontalFlip(_Flip):
     """Left for right, with a probability."""
 
+    name = "horizontal_flip"
 
-class RandomVerticalFlip(Perhaps, VerticalFlip):
+
+class RandomVerticalFlip(_Flip):
     """Top for bottom, with a probability."""
 
+    name = "vertical_flip"
 
-class HWC2CHW(Transform):
+
+class HWC2CHW(Native):
     """Channels first."""
 
-    def apply(self, value):
-        value = np.asarray(value)
-        if value.ndim == 2:
-            return value[None]
-        if value.ndim != 3:
-            raise RuntimeError(f"HWC2CHW: rank of input data should be greater than: 2, but got: {value.ndim}")
-        return np.ascontiguousarray(value.transpose(2, 0, 1))
+    name = "hwc2chw"
 
 
-class CHW2HWC(Transform):
+class CHW2HWC(Native):
     """Channels last."""
 
-    def apply(self, value):
-        return np.ascontiguousarray(np.asarray(value).transpose(1, 2, 0))
+    name = "chw2hwc"
 
 
-class RandomResizedCrop(Transform):
+class RandomResizedCrop(Native):
     """A part of random area and shape, resized."""
+
+    name, random = "random_resized_crop", True
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=Inter.BILINEAR, max_attempts=10):
         self.pair, self.inter = size_of(size), inter_of(interpolation)
         self.scale, self.ratio, self.max_attempts = ordered(scale, "scale"), ordered(ratio, "ratio"), max_attempts
 
-    def box(self, height, width):
-        """(top, left, height, width) of the part."""
-        for _ in range(self.max_attempts):
-            area = self.rng.uniform(*self.scale) * height * width
-            shape = math.exp(self.rng.uniform(*map(math.log, self.ratio)))
-            across, down = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
-            if 0 < across <= width and 0 < down <= height:
-                return self.rng.randint(height - down + 1), self.rng.randint(width - across + 1), down, across
-        across, down = width, height
-        if width / height < self.ratio[0]:
-            down = int(round(width / self.ratio[0]))
-        elif width / height > self.ratio[1]:
-            across = int(round(height * self.ratio[1]))
-        return (height - down) // 2, (width - across) // 2, down, across
-
-    def apply(self, value):
-        image = image_of(value, type(self).__name__)
-        return resized(cut(image, *self.box(*image.shape[:2]), type(self).__name__), *self.pair, self.inter)
+    def options(self):
+        return {"size": self.pair, "scale": self.scale, "ratio": self.ratio, "interpolation": int(self.inter),
+                "max_attempts": self.max_attempts}  # fmt: skip
 
 
 class RandomCropDecodeResize(RandomResizedCrop):
-    """The same, of the bytes of an image file."""
+    """The same, of the bytes of an image file, of which only the part is decoded."""
 
-    def apply(self, value):
-        return super().apply(decode(value))
+    name = "random_crop_decode_resize"
 
 
 def warped(image, size, x, y, inter, fill_value=0):
@@ -292,7 +267,7 @@ class PadToSize(Transform):
     """Filled up to a size, at the offset or in the middle."""
 
     def __init__(self, size, offset=None, fill_value=0, padding_mode=Border.CONSTANT):
-        self.pair, self.offset, self.fill_value, self.mode = size_of(size), offset, fill_value, padding_mode
+        self.pair, self.offset, self.border = size_of(size), offset, (fill_value, padding_mode)
 
     def apply(self, value):
         image = image_of(value, "PadToSize")
@@ -300,7 +275,7 @@ class PadToSize(Transform):
         if min(free) < 0:
             raise RuntimeError(f"PadToSize: the target size {self.pair} is smaller than the image of shape {list(image.shape)}.")
         top, left = [each // 2 for each in free] if self.offset in (None, []) else np.broadcast_to(self.offset, 2)
-        return filled(image, left, top, free[1] - left, free[0] - top, self.fill_value, self.mode)
+        return Pad((int(left), int(top), int(free[1] - left), int(free[0] - top)), *self.border).apply(image)
 
 
 class ResizedCrop(Transform):
@@ -310,7 +285,7 @@ class ResizedCrop(Transform):
         self.box, self.pair, self.inter = (top, left, height, width), size_of(size), inter_of(interpolation)
 
     def apply(self, value):
-        return resized(cut(image_of(value, "ResizedCrop"), *self.box, "ResizedCrop"), *self.pair, self.inter)
+        return Resize(self.pair, self.inter).apply(cut(image_of(value, "ResizedCrop"), *self.box, "ResizedCrop"))
 
 
 class FiveCrop(Transform):

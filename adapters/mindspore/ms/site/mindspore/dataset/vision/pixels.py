@@ -1,12 +1,11 @@
-"""What image transforms share: checks of their arguments, resampling, parts, rounding."""
+"""What image transforms share: checks of their arguments, parts, rounding."""
 
-import functools
 import math
 import numbers
 
 import numpy as np
 
-from mindspore.dataset.vision.utils import Border, Inter
+from mindspore.dataset.vision.utils import Inter
 
 
 def image_of(value, who):
@@ -42,69 +41,12 @@ def probability(prob):
     return prob
 
 
-@functools.lru_cache(64)
-def _weights(before, after, inter):
-    """The matrix [after, before] that resizes one axis; pixels have their centres at halves."""
-    centres = (np.arange(after) + 0.5) * before / after - 0.5
-    if inter == Inter.NEAREST:
-        places = np.minimum((np.arange(after) * before / after).astype(int), before - 1)
-        return np.eye(before, dtype=np.float32)[places]
-    if inter == Inter.AREA and after < before:
-        edges = np.arange(after + 1) * before / after
-        cells = np.arange(before)
-        cover = np.clip(np.minimum(edges[1:, None], cells + 1) - np.maximum(edges[:-1, None], cells), 0, None)
-        return (cover / cover.sum(1, keepdims=True)).astype(np.float32)
-    matrix = np.zeros((after, before), np.float32)
-    if inter in (Inter.CUBIC, Inter.PILCUBIC):
-        sharp, offsets = -0.75 if inter == Inter.CUBIC else -0.5, range(-1, 3)
-
-        def kernel(x):
-            x = abs(x)
-            return np.where(x <= 1, (sharp + 2) * x**3 - (sharp + 3) * x**2 + 1,
-                            np.where(x < 2, sharp * x**3 - 5 * sharp * x**2 + 8 * sharp * x - 4 * sharp, 0))
-    else:
-        offsets = range(2)
-
-        def kernel(x):
-            return np.clip(1 - abs(x), 0, 1)
-
-    first = np.floor(centres).astype(int)
-    for offset in offsets:
-        np.add.at(matrix, (np.arange(after), np.clip(first + offset, 0, before - 1)), kernel(centres - (first + offset)))
-    return matrix
-
-
-def resized(image, height, width, inter=Inter.LINEAR):
-    """An image in another size."""
-    image = image_of(image, "Resize")
-    if image.shape[:2] == (height, width):
-        return image
-    rows, columns = _weights(image.shape[0], height, inter), _weights(image.shape[1], width, inter)
-    flat = image.reshape(image.shape[0], -1).astype(np.float32)
-    made = (rows @ flat).reshape(height, image.shape[1], -1).transpose(1, 0, 2).reshape(image.shape[1], -1)
-    made = (columns @ made).reshape(width, height, -1).transpose(1, 0, 2).reshape(height, width, *image.shape[2:])
-    return to_kind(made, image.dtype)
-
-
 def to_kind(values, kind):
     """Rounded and cut to an integer type's range."""
     if np.dtype(kind).kind in "iu":
         bounds = np.iinfo(kind)
         values = np.clip(np.rint(values), bounds.min, bounds.max)
     return values.astype(kind)
-
-
-def filled(image, left, top, right, bottom, fill_value=0, mode=Border.CONSTANT):
-    """An image with a border."""
-    width = ((top, bottom), (left, right)) + ((0, 0),) * (image.ndim - 2)
-    mode = Border(mode)
-    if mode != Border.CONSTANT:
-        return np.pad(image, width, mode={"edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}[mode.value])
-    made = np.pad(image, width)
-    if np.any(fill_value):
-        inside = np.pad(np.ones(image.shape[:2], bool), width[:2])
-        made[~inside] = fill_value
-    return made
 
 
 def sides_of(padding):
@@ -134,8 +76,14 @@ def cut(image, top, left, height, width, who):
 
 
 class Perhaps:
+    """Before a transform that has no chance of its own: it is applied with a probability."""
+
     def __init__(self, prob=0.5):
         self.prob = probability(prob)
+
+    def native(self):
+        """Nothing: the chance is drawn here."""
+        return None
 
     def apply(self, value):
         return super().apply(value) if self.rng.random_sample() < self.prob else value
