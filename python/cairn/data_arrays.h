@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <pthread.h>
+
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,6 +46,9 @@ class Dropped {
   }
 
  private:
+  Dropped() {  // the child of a fork finds the mutex free
+    pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); }, [] { get().mutex_.unlock(); });
+  }
   std::mutex mutex_;
   std::vector<Py_buffer*> buffers_;
 };

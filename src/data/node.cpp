@@ -170,24 +170,24 @@ Iterator::Iterator(NodePtr root, Settings settings, int64_t epoch, int64_t row)
 
 Iterator::~Iterator() { stop(); }
 
+/// In the child of a fork the threads are the parent's, and the mutex may be held by one of them.
+void Iterator::leave_parent() const {
+  if (process_ == getpid()) return;
+  new (&mutex_) std::mutex;
+  (void)window_.release();
+  (void)run_.release();
+  process_ = getpid();
+}
+
 void Iterator::stop() {
+  leave_parent();
   std::lock_guard lock(mutex_);
   stopped_ = true;
-  if (process_ != getpid()) {  // the threads are the parent's
-    (void)window_.release();
-    (void)run_.release();
-    return;
-  }
   window_.reset();
   run_.reset();
 }
 
 void Iterator::begin() {
-  if (process_ != getpid()) {
-    (void)window_.release();
-    (void)run_.release();
-    process_ = getpid();
-  }
   if (!run_) run_ = std::make_unique<Run>(root_, settings_);
   if (window_) return;
   window_ = std::make_unique<Window>(*run_, root_->open(*run_, at_.epoch));
@@ -195,6 +195,7 @@ void Iterator::begin() {
 }
 
 std::optional<Row> Iterator::next() {
+  leave_parent();
   std::lock_guard lock(mutex_);
   if (stopped_) return std::nullopt;
   begin();
@@ -215,6 +216,7 @@ std::optional<Row> Iterator::next() {
 }
 
 Position Iterator::position() const {
+  leave_parent();
   std::lock_guard lock(mutex_);
   return at_;
 }

@@ -209,15 +209,16 @@ class Iterator {
 
  private:
   void begin();
+  void leave_parent() const;
 
   NodePtr root_;
   Settings settings_;
   Position at_;
-  int process_ = 0;
+  mutable int process_ = 0;
   bool stopped_ = false;
   mutable std::mutex mutex_;
-  std::unique_ptr<Run> run_;
-  std::unique_ptr<Window> window_;
+  mutable std::unique_ptr<Run> run_;
+  mutable std::unique_ptr<Window> window_;
 };
 
 }  // namespace cairn::data

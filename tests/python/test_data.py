@@ -305,6 +305,20 @@ def test_mindrecord_files(tmp_path):
         data.mindrecord(tmp_path / "none")
 
 
+def test_mindrecord_headers_are_as_mindspore_writes_them(tmp_path):
+    """MindSpore 2.10 aborts at a header without these, and takes blobs in the order of their names."""
+    writer = data.MindRecordWriter(tmp_path / "rows", {"b": ("bytes", None), "id": ("int64", None), "a": ("float32", [1])}, index=["id"])
+    writer.write({"b": np.frombuffer(b"xy", np.uint8), "id": np.int64(1), "a": np.float32([2])})
+    writer.commit()
+    file = (tmp_path / "rows").read_bytes()
+    header = json.loads(file[8 : 8 + struct.unpack("<Q", file[:8])[0]])
+    assert header["index_fields"] == [{"index_field": "id", "schema_id": 0}] and header["schema"][0]["blob_fields"] == ["a", "b"]
+    assert [(page["page_type"], page["row_group_ids"]) for page in header["page"]] == [
+        ("BLOB_DATA", [{"id": 0, "offset": 0}]), ("RAW_DATA", [{"id": 0, "offset": 0}])]  # fmt: skip
+    blob = struct.pack("<Q", 22) + struct.pack(">Qf", 4, 0)[:8] + struct.pack("<f", 2) + struct.pack(">Q", 2) + b"xy"
+    assert file[header["header_size"] :].startswith(blob)
+
+
 def test_what_was_there_stays_until_a_writer_commits(tmp_path):
     path = tmp_path / "rows"
     data.write_mindrecord(numbers(4), path)

@@ -37,7 +37,7 @@ def test_both_modes_print_the_same(tmp_path, name):
 
 
 def test_lenet_learns_the_digits(tmp_path):
-    accuracy = numbers(run("lenet", tmp_path / "run", "graph", "--epochs", "10")[-1])[0]
+    accuracy = numbers(run("lenet", tmp_path / "run", "graph", "--epochs", "15")[-1])[0]
     assert accuracy > 0.96
 
 

@@ -8,6 +8,7 @@ from cairn.ms import level
 
 from mindspore.dataset.engine.checks import arrays, columns_of, flag, places_of, whole
 from mindspore.dataset.engine.datasets import BatchInfo, Dataset
+from mindspore.dataset.transforms.transforms import Compose
 
 
 class Renaming(Dataset):
@@ -62,7 +63,7 @@ class Map(Renaming):
         for each in operations:
             if not callable(each):
                 raise TypeError(f"Argument operations[0] with value {each} is not of type [<class 'callable'>], but got {type(each)}.")
-        self.operations = operations
+        self.operations = [each for operation in operations for each in _parts(operation)]
         self.callbacks = [] if callbacks is None else callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
         self.choose(input_columns, output_columns, column_order)
 
@@ -81,6 +82,11 @@ class Map(Renaming):
                 calls = _calls(rest, [build.seed, build.place(), number])
                 return _data.host_map(node, calls, inputs, self.outputs or [], self.order or [], "map", self.where)
         return node
+
+
+def _parts(operation):
+    """The transforms of a Compose, each of which a worker may run."""
+    return [part for each in operation.transforms for part in _parts(each)] if type(operation) is Compose else [operation]
 
 
 def _native(operation):
