@@ -135,7 +135,13 @@ class Parameter(Tensor):
             from mindspore.common.initializer import initializer
 
             made._array = initializer(init, self.shape, self.dtype).init_data().asnumpy()
+        content, made._array = made._array, numpy.empty_like(self._array)  # in memory as this one
+        numpy.copyto(made._array, content)
         return made
+
+    def lay(self, order):
+        """Keeps the elements in memory by these axes, slowest first: what reads them so need not move them."""
+        self._array = numpy.ascontiguousarray(self._array.transpose(order)).transpose(numpy.argsort(order))
 
     def set_param_ps(self, init_in_server=False):
         """Accepted; there is one process."""

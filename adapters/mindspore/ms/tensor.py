@@ -103,7 +103,7 @@ class Tensor:
         made.__dict__.update(self.__dict__)
         made._mark = None
         if self._array is not None:
-            made._array = self._array.copy()
+            made._array = self._array.copy(order="K")
         return made
 
     def __getstate__(self):

@@ -201,3 +201,47 @@ def test_faults_name_the_line():
     with pytest.raises(Exception) as told:
         captured(Net(), X)
     assert "matmul" in str(told.value).lower()
+
+
+class Guarded(nn.Cell):
+    """A convolution whose kernel a branch and a loop on tensors read and change."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3, weight_init="normal")
+
+    def construct(self, x, turns):
+        if x.sum() > 0:
+            self.conv.weight *= 2.0
+        made = x.sum() * 0
+        while turns > 0:
+            made += self.conv(x).sum() + self.conv.weight[1, 0, 2, 1]
+            self.conv.weight = self.conv.weight + 0.5
+            turns -= 1
+        return made
+
+
+def test_kernels_of_convolutions_in_branches_and_loops():
+    """They lie in memory as the engine reads them, other than their dims say."""
+    nets = Guarded(), Guarded()
+    nets[1].conv.weight.set_data(nets[0].conv.weight)
+    assert not nets[0].conv.weight.asnumpy().flags.c_contiguous
+    for sign in (1, -1):
+        x = Tensor(sign * np.random.rand(1, 2, 4, 4).astype(np.float32))
+        found = []
+        for net, mode in zip(nets, (modes.GRAPH, modes.PYNATIVE)):
+            modes.mode = mode
+            found.append(net(x, Tensor(np.array(2, np.int32))).asnumpy())
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-4)
+        np.testing.assert_allclose(*(net.conv.weight.asnumpy() for net in nets), rtol=1e-6)
+
+
+def test_a_kernel_whose_memory_was_exchanged(graph_mode):
+    net = nn.Conv2d(2, 3, 3)
+    step = nn.TrainOneStepCell(net, nn.Momentum(net.trainable_params(), 0.1, 0.9))
+    x = Tensor(np.ones((1, 2, 4, 4), np.float32))
+    step(x)
+    net.weight._array = np.ascontiguousarray(net.weight._array)
+    before = net.weight.asnumpy().copy()
+    step(x)
+    assert np.abs(net.weight.asnumpy() - before).min() > 0.1

@@ -76,9 +76,9 @@ class Compiled(kept.Function):
     def __init__(self, graph, result):
         self._outputs = []
         self._result = self._outline(result)
-        self._states = [tensor for tensor, _ in graph.states]
+        self._states, self._orders = list(graph.states), [order for _, order in graph.states.values()]
         self._types = [tensor._array.dtype for tensor in self._states], [tensor.shape for tensor in self._states]
-        self._written = [tensor for tensor in self._states if tensor in graph.scopes[0].written]
+        self._written = [(tensor, order) for tensor, order in zip(self._states, self._orders) if tensor in graph.scopes[0].written]
         self.guards = list(graph.guards.values())
         self.kept = None
         super().__init__(graph.finish(self._outputs), bind_state=True)
@@ -102,14 +102,16 @@ class Compiled(kept.Function):
 
     def run(self, tensors):
         arrays = [each._array for each in tensors]
-        for each in self._written:
+        for each, order in self._written:
             own = each._array
-            if not own.flags.c_contiguous or not own.flags.writeable:
-                each._array = own = own.copy()
+            laid = own if order is None else own.transpose(order)
+            if not laid.flags.c_contiguous or not own.flags.writeable:
+                laid = laid.copy()
+                each._array = own = laid if order is None else laid.transpose(numpy.argsort(order))
             for index, given in enumerate(arrays):
                 if given is own or given.base is not None and numpy.may_share_memory(given, own):
                     arrays[index] = given.copy()
-        arrays += [each._array for each in self._states]
+        arrays += [each._array if order is None else each._array.transpose(order) for each, order in zip(self._states, self._orders)]
         self.used()
         made = self.model.call(arrays)
         return _filled(self._result, made)

@@ -35,6 +35,14 @@ def _dtype(name):
     return _dtypes[name]
 
 
+def order_of(array):
+    """The axes of an array by their places in memory, slowest first; None for those of a row-major one."""
+    if array.flags.c_contiguous:
+        return None
+    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    return tuple(order) if array.transpose(order).flags.c_contiguous else None
+
+
 def script_line():
     """ "train.py:41": the innermost line outside of this package."""
     frame = sys._getframe(2)
@@ -74,7 +82,7 @@ class Graph:
     def __init__(self, name):
         self.builder = _cairn._Builder(name)
         self.scopes = [Scope()]
-        self.states = []  # (tensor, Value of the param), in order
+        self.states = {}  # tensor: (Value of the param, the order of its axes in memory)
         self.inputs = self.nodes = 0
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
@@ -96,12 +104,20 @@ class Graph:
             if found is not None:
                 return found
         array = tensor._array
-        name = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}"
-        handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else array.shape)
-        value = Value(handle, RNG if rng else array.dtype, array.shape, self)
-        self.states.append((tensor, value))
-        self.scopes[0].states[tensor] = value
-        return value
+        if tensor not in self.states:
+            order = None if rng else order_of(array)
+            name = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}"
+            laid = array if order is None else array.transpose(order)
+            handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else laid.shape)
+            self.states[tensor] = Value(handle, RNG if rng else array.dtype, laid.shape, self), order
+        value, order = self.states[tensor]
+        if order is None:
+            self.scopes[0].states[tensor] = value
+            return value
+        back = [int(axis) for axis in numpy.argsort(order)]
+        made = self.typed(self.builder.add("transpose", [value.handle], {"permutation": back}, 1)[0])
+        self.scopes[-1].states[tensor] = made
+        return made
 
     def value(self, x, rng=False):
         """The Value of a tensor."""
@@ -250,10 +266,12 @@ class Graph:
         """The module whose results are these tensors, then the new contents of the assigned states."""
         for index, each in enumerate(results):
             self.builder.result(f"output_{index}", self.value(each).handle, 0)
-        params = {id(tensor): value.handle for tensor, value in self.states}
         scope = self.scopes[0]
         for index, tensor in enumerate(scope.written):
-            self.builder.result(f"state_{index}", scope.states[tensor].handle, params[id(tensor)])
+            (param, order), handle = self.states[tensor], scope.states[tensor].handle
+            if order is not None:
+                handle = self.builder.add("transpose", [handle], {"permutation": list(order)}, 1)[0]
+            self.builder.result(f"state_{index}", handle, param.handle)
         return _cairn.Module(self.builder.finish())
 
 

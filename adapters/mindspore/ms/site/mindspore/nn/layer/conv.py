@@ -60,6 +60,8 @@ class _Conv(Cell):
         if self.axes == 1 and isinstance(weight_init, Tensor) and len(weight_init.shape) == 3:
             weight_init = basic.expand(weight_init, 2)
         self.weight = checked_init(weight_init, shape, "weight_init", owner)
+        if self.axes == 2 and group == 1 and not self.transposed:
+            self.weight.lay((1, 2, 3, 0) if data_format == "NHWC" else (2, 3, 1, 0))  # as kernels read it
         self.bias = checked_init(bias_init, (out_channels,), "bias_init", owner) if has_bias else None
 
     def _window(self):
