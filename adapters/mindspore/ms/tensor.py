@@ -65,7 +65,10 @@ class Tensor:
         if init is None or shape is None or dtype is None:
             if shape is None or dtype is None:
                 raise ValueError("init, shape and dtype must have values when input_data is None.")
-            self._array = numpy.zeros(shape, dtype)
+            if None in numpy.atleast_1d(numpy.array(shape, object)):  # tells Cell.set_inputs of sizes that change
+                self._lazy = (tuple(-1 if each is None else each for each in shape), dtype)
+            else:
+                self._array = numpy.zeros(shape, dtype)
             return
         self.init, self._lazy = init, (shape if isinstance(shape, (tuple, list)) else (shape,), dtype)
 

@@ -227,10 +227,11 @@ def test_model_checkpoint_names_and_keeps_files(tmp_path):
         CheckpointConfig(save_checkpoint_steps=-1)
 
 
-def test_a_kill_while_saving_leaves_the_last_good_file(tmp_path):
+@pytest.mark.parametrize("rounds", [4, pytest.param(20, marks=pytest.mark.long)])
+def test_a_kill_while_saving_leaves_the_last_good_file(tmp_path, rounds):
     """One process is forked for each kill, so that the imports are paid once."""
     rng = np.random.RandomState(0)
-    for round_ in range(4):
+    for round_ in range(rounds):
         folder = tmp_path / str(round_)
         folder.mkdir()
         for _ in range(10):

@@ -42,3 +42,12 @@ def test_values():
 def test_errors(error, make):
     with pytest.raises(error):
         make()
+
+
+def test_values_as_mindspore_gives_them():
+    """Numbers of the original on the same image: its first pixel."""
+    for transform, wanted in (
+        (vision.Equalize(), [179, 43, 120]), (vision.AutoContrast(10.0, [10, 20]), [188, 26, 115]), (vision.GaussianBlur((3, 5)), [112, 108, 185]),
+        (vision.RandomSolarize((100, 100)), [83, 47, 138]), (vision.AdjustGamma(2.0), [116, 9, 54]), (vision.Rotate(30, fill_value=(1, 2, 3)), [3, 2, 1]),
+    ):  # fmt: skip
+        assert np.abs(transform(IMAGE)[0, 0].astype(int) - wanted).max() <= 1, type(transform).__name__

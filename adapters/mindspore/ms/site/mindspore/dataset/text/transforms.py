@@ -173,7 +173,10 @@ class ToNumber(Transform):
 
     def apply(self, value):
         try:
-            return to_str(value).astype(self.kind)
+            made = to_str(value).astype(self.kind)
+            if self.kind.kind in "iu" and np.any(made != np.asarray(to_str(value)).astype(object).astype(float).astype(np.float64)):
+                raise OverflowError(f"the number does not fit {self.kind}")
+            return made
         except (ValueError, OverflowError) as error:
             raise RuntimeError(f"ToNumber: {error}") from None
 
@@ -196,7 +199,11 @@ class Ngram(Transform):
     """Runs of n words as one text."""
 
     def __init__(self, n, left_pad=("", 0), right_pad=("", 0), separator=" "):
-        self.lengths = [n] if isinstance(n, int) else list(n)
+        self.lengths = [n] if isinstance(n, int) else n
+        if not isinstance(self.lengths, list) or not self.lengths or not all(isinstance(each, int) for each in self.lengths):
+            raise ValueError("n needs to be a non-empty list of positive integers.")
+        if any(each <= 0 for each in self.lengths):
+            raise ValueError("Input gram_0 must be greater than 0.")
         self.left, self.right, self.separator = left_pad, right_pad, separator
 
     def apply(self, value):

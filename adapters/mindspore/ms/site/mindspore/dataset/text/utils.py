@@ -47,6 +47,8 @@ class Vocab:
     @classmethod
     def from_list(cls, word_list, special_tokens=None, special_first=True):
         """Numbered in the list's order."""
+        if not isinstance(word_list, (list, tuple)):
+            raise TypeError(f"Argument word_list with value {word_list} is not of type [<class 'list'>], but got {type(word_list)}.")
         words = list(word_list)
         if len(set(words)) != len(words):
             raise ValueError("word_list contains duplicate words.")

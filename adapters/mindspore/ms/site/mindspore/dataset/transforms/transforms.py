@@ -1,6 +1,7 @@
 """Transforms of any column; Transform is the base of all, here and in vision and text."""
 
 import copy
+import enum
 
 import numpy as np
 from cairn import _data
@@ -116,6 +117,10 @@ class PadEnd(Transform):
     """Filled up to a shape."""
 
     def __init__(self, pad_shape, pad_value=None):
+        if not isinstance(pad_shape, (list, tuple)):
+            raise TypeError(f"Argument pad_shape with value {pad_shape} is not of type [<class 'list'>], but got {type(pad_shape)}.")
+        if any(each is not None and each < 1 for each in pad_shape):
+            raise ValueError("Input pad_shape is not within the required interval of [1, 9223372036854775807].")
         self.pad_shape, self.pad_value = list(pad_shape), pad_value
 
     def apply(self, value):
@@ -166,7 +171,7 @@ class Fill(Transform):
         return np.full_like(value, self.fill_value)
 
 
-class Relational:
+class Relational(enum.IntEnum):
     """The comparisons of Mask."""
 
     EQ, NE, GT, GE, LT, LE = range(6)
@@ -180,6 +185,8 @@ class Mask(Transform):
     """Which elements compare as told with a constant."""
 
     def __init__(self, operator, constant, dtype=None):
+        if not isinstance(operator, Relational):
+            raise TypeError(f"Argument operator with value {operator} is not of type [<enum 'Relational'>], but got {type(operator)}.")
         self.compare, self.constant, self.kind = _COMPARISONS[operator], constant, np.bool_ if dtype is None else to_numpy_type(dtype)
 
     def apply(self, value):
@@ -190,7 +197,7 @@ class Slice(Transform):
     """A part of an array."""
 
     def __init__(self, *slices):
-        self.slices = tuple(each if each is not None else slice(None) for each in slices)
+        self.slices = tuple(slice(None) if each is None else [each] if isinstance(each, int) else each for each in slices)
 
     def apply(self, value):
         return value[self.slices]
@@ -243,6 +250,8 @@ class RandomApply(Compose):
 
     def __init__(self, transforms, prob=0.5):
         super().__init__(transforms)
+        if not 0 <= prob <= 1:
+            raise ValueError("Input prob is not within the required interval of [0, 1].")
         self.prob = prob
 
     def chosen(self):

@@ -6,7 +6,7 @@ import numbers
 import numpy as np
 
 from mindspore.dataset.transforms.transforms import Native, Transform
-from mindspore.dataset.vision.pixels import Perhaps, image_of, ordered, probability, range_of, size_of, to_kind
+from mindspore.dataset.vision.pixels import Perhaps, image_of, number, ordered, probability, range_of, size_of, to_kind
 from mindspore.dataset.vision.utils import ImageBatchFormat
 
 __all__ = [
@@ -46,6 +46,8 @@ class Normalize(Native):
 
     def __init__(self, mean, std, is_hwc=True):
         self.mean, self.std, self.is_hwc = _channel_numbers(mean, "mean"), _channel_numbers(std, "std"), is_hwc
+        if ((self.mean < 0) | (self.mean > 255)).any():
+            raise ValueError("Input mean is not within the required interval of [0, 255].")
         if len(self.mean) != len(self.std):
             raise ValueError("Length of mean and std must be equal.")
         if (self.std <= 0).any():
@@ -118,7 +120,7 @@ class AdjustGamma(Transform):
     """gain * x ** gamma of values from 0 to 1."""
 
     def __init__(self, gamma, gain=1):
-        self.gamma, self.gain = gamma, gain
+        self.gamma, self.gain = number(gamma, "gamma"), number(gain, "gain", -math.inf)
 
     def apply(self, value):
         most = 255.0 if np.asarray(value).dtype.kind in "iu" else 1.0
@@ -129,12 +131,28 @@ class AutoContrast(Transform):
     """The values spread from 0 to 255."""
 
     def __init__(self, cutoff=0.0, ignore=None):
-        self.cutoff = cutoff
+        number(cutoff, "cutoff", 0, 50)
+        self.cutoff, self.ignore = cutoff, [] if ignore is None else [ignore] if isinstance(ignore, int) else list(ignore)
 
     def apply(self, value):
-        low, high = np.percentile(value, [self.cutoff, 100 - self.cutoff], axis=(0, 1))
-        spread = np.where(high > low, high - low, 255)
-        return to_kind(np.where(high > low, (value - low) * 255.0 / spread, value), value.dtype)
+        image = np.atleast_3d(value)
+        planes = [self._table(image[..., channel])[image[..., channel]] for channel in range(image.shape[2])]
+        return np.stack(planes, -1).astype(value.dtype).reshape(value.shape)
+
+    def _table(self, plane):
+        counts = np.bincount(plane.ravel(), minlength=256).astype(np.int64)
+        counts[self.ignore] = 0
+        off = int(counts.sum() * self.cutoff / 100)
+        for order in (range(256), range(255, -1, -1)) if off else ():
+            rest = off
+            for place in order:
+                gone = min(rest, counts[place])
+                counts[place], rest = counts[place] - gone, rest - gone
+        left = np.nonzero(counts)[0]
+        if not len(left) or left[0] == left[-1]:
+            return np.arange(256)
+        scale = 255.0 / (left[-1] - left[0])
+        return np.clip(np.arange(256) * scale - left[0] * scale, 0, 255).astype(int)
 
 
 class Equalize(Transform):
@@ -145,8 +163,9 @@ class Equalize(Transform):
         planes = []
         for channel in range(image.shape[2]):
             counts = np.bincount(image[..., channel].ravel(), minlength=256)
-            step = (counts.sum() - counts[counts > 0][-1]) // 255
-            table = np.arange(256) if step == 0 else np.clip((np.cumsum(counts) - counts + step // 2) // step, 0, 255)
+            first = counts[np.nonzero(counts)[0][0]]
+            above = np.cumsum(counts) - first
+            table = np.clip(np.rint(above * (255.0 / above[-1])), 0, 255) if above[-1] else np.arange(256)
             planes.append(table[image[..., channel]])
         return np.stack(planes, -1).astype(value.dtype).reshape(value.shape)
 
@@ -155,13 +174,18 @@ class GaussianBlur(Transform):
     """A blur over a window."""
 
     def __init__(self, kernel_size, sigma=None):
-        self.windows = size_of(kernel_size, "kernel_size")
-        self.sigmas = sigma if isinstance(sigma, (list, tuple)) else (sigma, sigma)
+        self.windows = size_of(kernel_size, "kernel_size")[::-1]
+        self.sigmas = tuple(sigma)[::-1] if isinstance(sigma, (list, tuple)) else (sigma, sigma)
+        if any(each % 2 == 0 for each in self.windows):
+            raise ValueError("Input kernel_size is not an odd value.")
+        for each in self.sigmas:
+            if each is not None:
+                number(each, "sigma")
 
     def apply(self, value):
         made = value.astype(np.float32)
         for axis, (window, sigma) in enumerate(zip(self.windows, self.sigmas)):
-            sigma = sigma or 0.3 * ((window - 1) * 0.5 - 1) + 0.8
+            sigma = sigma or 0.3 * ((self.windows[1] - 1) * 0.5 - 1) + 0.8  # by the width, for both axes
             weights = np.exp(-((np.arange(window) - window // 2) ** 2) / (2 * sigma**2))
             padded = np.pad(made, [(window // 2, window // 2) if each == axis else (0, 0) for each in range(made.ndim)], mode="reflect")
             size = value.shape[axis]
@@ -173,7 +197,7 @@ class CutOut(Transform):
     """Square holes."""
 
     def __init__(self, length, num_patches=1, is_hwc=True):
-        self.length, self.count, self.is_hwc = length, num_patches, is_hwc
+        self.length, self.count, self.is_hwc = number(length, "length", 1), number(num_patches, "num_patches", 1), is_hwc
 
     def apply(self, value):
         made = np.array(value)
@@ -389,7 +413,8 @@ class Solarize(Transform):
         pair = (threshold, threshold) if isinstance(threshold, numbers.Real) else tuple(threshold)
         if len(pair) != 2 or not 0 <= pair[0] <= pair[1] <= 255:
             raise ValueError("threshold must be (min, max) of numbers from 0 to 255.")
-        self.pair = pair if pair[0] != pair[1] else (pair[0], 255)
+        self.fixed = pair[0] == pair[1]
+        self.pair = (pair[0], 255) if self.fixed else pair
 
     def chosen(self):
         """The bounds for an image."""
@@ -409,6 +434,8 @@ class RandomSolarize(Solarize):
 
     def chosen(self):
         """The bounds for an image."""
+        if self.fixed:
+            return self.pair
         return sorted(self.rng.randint(self.pair[0], self.pair[1] + 1, 2))
 
 

@@ -6,7 +6,19 @@ import numbers
 import numpy as np
 
 from mindspore.dataset.transforms.transforms import Native, Transform
-from mindspore.dataset.vision.pixels import cut, image_of, inter_of, ordered, probability, sides_of, size_of, to_kind
+from mindspore.dataset.vision.pixels import (
+    border_of,
+    cut,
+    fill_of,
+    image_of,
+    inter_of,
+    number,
+    ordered,
+    probability,
+    sides_of,
+    size_of,
+    to_kind,
+)
 from mindspore.dataset.vision.utils import Border, Inter
 
 __all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "HorizontalFlip", "Pad", "PadToSize", "RandomAffine", "RandomCrop",
@@ -40,8 +52,8 @@ _BORDERS = list(Border)  # the library's numbers
 
 
 def _border(fill_value, mode):
-    fill = list(fill_value) if isinstance(fill_value, (list, tuple)) else [fill_value]
-    return {"fill_value": fill, "padding_mode": _BORDERS.index(Border(mode))}
+    fill = list(fill_value) if isinstance(fill_of(fill_value), (list, tuple)) else [fill_value]
+    return {"fill_value": fill, "padding_mode": _BORDERS.index(border_of(mode))}
 
 
 class RandomCrop(Native):
@@ -180,7 +192,13 @@ class Rotate(Transform):
     """Turned by degrees, against the clock, the size kept unless `expand`."""
 
     def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
-        self.degrees, self.inter, self.expand, self.center, self.fill_value = degrees, resample, expand, center, fill_value
+        number(degrees, "degrees", -math.inf, math.inf)
+        self._settle(degrees, resample, expand, center, fill_value)
+
+    def _settle(self, degrees, resample, expand, center, fill_value):
+        self.degrees, self.inter, self.expand, self.center = degrees, inter_of(resample), expand, center
+        fill_value = fill_of(fill_value)
+        self.fill_value = fill_value if isinstance(fill_value, int) else tuple(fill_value)[::-1]  # blue comes first, as in the original
 
     def apply(self, value):
         image = image_of(value, type(self).__name__)
@@ -191,7 +209,7 @@ class Rotate(Transform):
         size = (height, width)
         if self.expand:
             box = abs(width * sine) + abs(height * cosine), abs(width * cosine) + abs(height * sine)
-            size = tuple(int(math.ceil(round(each, 6))) for each in box)
+            size = tuple(int(round(each, 6)) for each in box)
         down, across = np.indices(size).astype(np.float64)
         turned_about = ((size[1] - 1) / 2, (size[0] - 1) / 2) if self.expand else middle
         across, down = across - turned_about[0], down - turned_about[1]
@@ -204,6 +222,16 @@ class Rotate(Transform):
 
 class RandomRotation(Rotate):
     """Turned by random degrees."""
+
+    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+        if isinstance(degrees, (list, tuple)):
+            if len(degrees) != 2:
+                raise TypeError("If degrees is a sequence, the length must be 2.")
+            if degrees[0] > degrees[1]:
+                raise ValueError("degrees should be in (min,max) format. Got (max,min).")
+        else:
+            number(degrees, "degrees")
+        self._settle(degrees, resample, expand, center, fill_value)
 
     def angle(self):
         low, high = (-self.degrees, self.degrees) if isinstance(self.degrees, numbers.Real) else self.degrees

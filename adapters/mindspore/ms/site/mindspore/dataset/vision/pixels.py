@@ -32,6 +32,15 @@ def size_of(size, name="size"):
     return pair
 
 
+def number(value, name, least=0, most=16777216):
+    """A number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'float'>, <class 'int'>], but got {type(value)}.")
+    if not least <= value <= most:
+        raise ValueError(f"Input {name} is not within the required interval of [{least}, {most}].")
+    return value
+
+
 def probability(prob):
     """A number from 0 to 1."""
     if isinstance(prob, bool) or not isinstance(prob, numbers.Real):
@@ -51,14 +60,33 @@ def to_kind(values, kind):
 
 def sides_of(padding):
     """(left, top, right, bottom) of one, two or four numbers."""
-    if isinstance(padding, int):
-        return (padding,) * 4
-    padding = tuple(padding)
+    if not isinstance(padding, (int, tuple, list)) or isinstance(padding, bool):
+        raise TypeError(f"Argument padding with value {padding} is not of type [<class 'tuple'>, <class 'list'>, <class 'numbers.Number'>], "
+                        f"but got {type(padding)}.")
+    padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+    for each in padding:
+        number(each, "padding")
     if len(padding) == 2:
         return padding * 2
     if len(padding) != 4:
         raise ValueError("The size of the padding list or tuple should be 2 or 4.")
     return padding
+
+
+def fill_of(value):
+    """A colour: one number or three, from 0 to 255."""
+    if not isinstance(value, int) and not (isinstance(value, (tuple, list)) and len(value) == 3):
+        raise TypeError("fill_value should be a single integer or a 3-tuple.")
+    for each in value if isinstance(value, (tuple, list)) else (value,):
+        number(each, "fill_value", 0, 255)
+    return value
+
+
+def border_of(value):
+    """A Border."""
+    if not isinstance(value, Border):
+        raise TypeError(f"Argument padding_mode with value {value} is not of type [<enum 'Border'>], but got {type(value)}.")
+    return value
 
 
 def inter_of(value):
@@ -94,6 +122,9 @@ def range_of(value, name, centre=1.0, least=0.0, most=math.inf):
         if value < 0:
             raise ValueError(f"The input value of {name} cannot be negative.")
         value = (max(least, centre - value), centre + value)
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'numbers.Number'>, <class 'list'>, <class 'tuple'>], "
+                        f"but got {type(value)}.")
     low, high = value
     if not least <= low <= high <= most:
         raise ValueError(f"{name} is not within the required interval.")

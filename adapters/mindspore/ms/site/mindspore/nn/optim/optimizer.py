@@ -252,6 +252,19 @@ class Optimizer(Cell):
             made.append(g)
         return tuple(made)
 
+    @property
+    def target(self):
+        """Where rows of sparse gradients would be updated: all is here."""
+        return self.__dict__.get("_target", "Ascend")
+
+    @target.setter
+    def target(self, value):
+        if not isinstance(value, str):
+            raise TypeError(f"The value must be str type, but got value type is {type(value)}")
+        if value not in ("CPU", "Ascend", "GPU"):
+            raise ValueError(f"The value must be 'CPU', 'Ascend' or 'GPU', but got value {value}")
+        self.__dict__["_target"] = value
+
     def gradients_centralization(self, gradients):
         """Gradients of convolutions less their mean over all axes but the first, where the group says so."""
         if not any(self.grad_centralization_flags):

@@ -601,7 +601,7 @@ TransShape = primitive("TransShape", lambda self, x, shape: basic.reshape(x, sha
 def _tuple_to_array(values):
     if not values or len({type(each) for each in values}) > 1:
         raise TypeError(f"For 'TupleToArray', all numbers must have one type, but got {values}.")
-    if not isinstance(values, tuple):
+    if not isinstance(values, (tuple, range)):
         raise TypeError(f"For 'TupleToArray', the input must be a tuple, but got {type(values).__name__}.")
     return Tensor(list(values), mstype.int32 if isinstance(values[0], int) else mstype.float32)
 
