@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from mindspore.dataset.vision.utils import Inter
+from mindspore.dataset.vision.utils import Border, Inter
 
 
 def image_of(value, who):
