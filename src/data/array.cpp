@@ -1,9 +1,11 @@
 #include "data/array.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include <pthread.h>
 
@@ -23,16 +25,18 @@ class Blocks {
     return *instance;
   }
   std::shared_ptr<const void> take(size_t bytes) {
-    const size_t size = std::max<size_t>((bytes + 63) / 64 * 64, 64);
-    void* data = size < kLarge ? nullptr : idle(size);
+    const size_t step =
+        bytes < kLargeArray ? 64 : std::bit_floor(bytes) / 8;  // so that blocks of nearly a size are exchanged
+    const size_t size = std::max<size_t>((bytes + step - 1) / step * step, 64);
+    void* data = size < kLargeArray ? nullptr : idle(size);
     if (!data) data = std::aligned_alloc(64, size);
     if (!data) fail(ErrorKind::out_of_memory, "", "no memory for {} bytes of a row", bytes);
-    if (size < kLarge) return {data, [](const void* block) { std::free(const_cast<void*>(block)); }};
+    if (size < kLargeArray) return {data, [](const void* block) { std::free(const_cast<void*>(block)); }};
     return {data, [this, size](const void* block) { give(const_cast<void*>(block), size); }};
   }
 
  private:
-  static constexpr size_t kLarge = 64 << 10, kMost = size_t{128} << 20;
+  static constexpr size_t kMost = size_t{128} << 20;
 
   Blocks() {  // the child of a fork finds the mutex free
     pthread_atfork([] { get().mutex_.lock(); }, [] { get().mutex_.unlock(); }, [] { get().mutex_.unlock(); });
@@ -107,7 +111,19 @@ Kind kind_of(std::string_view name) {
 
 std::string text_of(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
+namespace {
+thread_local std::optional<Array> open_slot;
+}
+
+Slot::Slot(Array place) { open_slot = std::move(place); }
+Slot::~Slot() { open_slot.reset(); }
+
 Array Array::make(Type type, Shape shape) {
+  if (open_slot && open_slot->type == type && open_slot->shape == shape) {
+    Array made = std::move(*open_slot);
+    open_slot.reset();
+    return made;
+  }
   Array made{type, std::move(shape), nullptr, nullptr, true};
   made.owner = Blocks::get().take(made.size());
   made.data = static_cast<const std::byte*>(made.owner.get());
@@ -125,6 +141,18 @@ size_t bytes_of(const Row& row) {
   size_t bytes = 0;
   for (const Array& array : row) bytes += array.size();
   return bytes;
+}
+
+Array for_rows(const Array& like, size_t rows) {
+  Shape shape{static_cast<int64_t>(rows)};
+  shape.insert(shape.end(), like.shape.begin(), like.shape.end());
+  return Array::make(like.type, std::move(shape));
+}
+
+Array place_of(const Array& batch, size_t row) {
+  Array place{batch.type, {batch.shape.begin() + 1, batch.shape.end()}, batch.owner, nullptr, true};
+  place.data = batch.data + row * place.size();
+  return place;
 }
 
 Array stacked(std::span<const Array> values, const std::string& column) {

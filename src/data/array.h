@@ -93,7 +93,23 @@ struct Array {
 
 using Row = std::vector<Array>;
 
+/// While it lives, the next array of this thread with its type and shape is made in its memory: a row's largest column is made
+/// where its batch wants it. Not to be used where two columns are that large.
+class Slot {
+ public:
+  explicit Slot(Array place);
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+};
+/// From how many bytes on memory is kept for reuse, and rows are made in place.
+inline constexpr size_t kLargeArray = 64 << 10;
+
 size_t bytes_of(const Row& row);
+
+/// An array for so many rows like this one, and the place of one of them.
+Array for_rows(const Array& like, size_t rows);
+Array place_of(const Array& batch, size_t row);
 
 /// The rows of a column as one array. Throws Error invalid_argument naming the column where shapes or types differ.
 Array stacked(std::span<const Array> values, const std::string& column);

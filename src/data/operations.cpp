@@ -86,8 +86,16 @@ class Batched : public Work {
 
   Row make(Run& run) const override {
     std::vector<std::vector<Array>> columns(node_.columns.size());
+    std::optional<std::pair<size_t, Array>> whole;  // the one large column, and its batch
     for (const Lazy& each : rows_) {
-      Row row = each->make(run);
+      const size_t number = columns[0].size();
+      Row row;
+      {
+        std::optional<Slot> slot;
+        if (whole) slot.emplace(place_of(whole->second, number));
+        row = each->make(run);
+      }
+      if (number == 0 && rows_.size() > 1) whole = large_column(row);
       for (size_t i = 0; i < columns.size(); ++i) columns[i].push_back(std::move(row[i]));
     }
     Stopwatch stopwatch(run.measure(node_));
@@ -96,7 +104,9 @@ class Batched : public Work {
       for (size_t i = 0; i < columns.size(); ++i) {
         for (const Fill& fill : fills_)
           if (fill.column == node_.columns[i]) fill_up(columns[i], fill);
-        made.push_back(stacked(columns[i], node_.columns[i]));
+        const bool in_place = whole && whole->first == i && all_like(columns[i]);
+        made.push_back(in_place ? completed(std::move(whole->second), columns[i])
+                                : stacked(columns[i], node_.columns[i]));
         columns[i].clear();
       }
       return made;
@@ -108,6 +118,29 @@ class Batched : public Work {
   }
 
  private:
+  std::optional<std::pair<size_t, Array>> large_column(const Row& row) const {
+    std::optional<size_t> large;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i].size() < kLargeArray) continue;
+      if (large || row[i].type.is_text() || !fills_.empty()) return std::nullopt;
+      large = i;
+    }
+    if (!large) return std::nullopt;
+    return std::pair(*large, for_rows(row[*large], rows_.size()));
+  }
+  static bool all_like(const std::vector<Array>& values) {
+    return std::all_of(values.begin(), values.end(), [&](const Array& value) {
+      return value.type == values[0].type && value.shape == values[0].shape;
+    });
+  }
+  /// The batch with the rows that were not made in their places copied there.
+  static Array completed(Array batch, const std::vector<Array>& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (Array place = place_of(batch, i); values[i].data != place.data)
+        std::memcpy(place.bytes(), values[i].data, values[i].size());
+    return batch;
+  }
+
   const Node& node_;
   std::vector<Lazy> rows_;
   const std::vector<Fill>& fills_;
