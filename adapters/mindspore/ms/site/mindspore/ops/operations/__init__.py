@@ -6,12 +6,16 @@ from mindspore.ops.operations import (
     array_ops,
     image_ops,
     linalg_ops,
+    loss_ops,
     math_ops,
     more_ops,
     nn_ops,
     optimizer_ops,
     other_ops,
+    padding_ops,
     random_ops,
+    recurrent_ops,
+    scatter_ops,
     searching_ops,
     vision_ops,
 )
@@ -19,7 +23,10 @@ from mindspore.ops.operations._form import Operator
 from mindspore.ops.operations.other_ops import ReduceOp, _MirrorOperator, _VirtualDataset  # noqa: F401
 from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register  # noqa: F401
 
-_modules = (math_ops, array_ops, nn_ops, random_ops, other_ops, image_ops, optimizer_ops, more_ops, linalg_ops, searching_ops, vision_ops)
+_modules = (
+    math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, image_ops, optimizer_ops, more_ops,
+    linalg_ops, searching_ops, vision_ops,
+)  # fmt: skip
 _found = {
     name: value
     for module in _modules

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 from cairn.ms import core, level
-from cairn.ms.numerics import arrays, basic, images, reductions
+from cairn.ms.numerics import arrays, basic, reductions
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, static, tensor, unary
+from mindspore.ops.operations._form import REQUIRED, Operator, primitive, same_type, static, tensor, unary
 
 
 def _shape_of(x, name):
@@ -496,80 +496,6 @@ MaskedSelect = primitive("MaskedSelect", _masked_select, "The elements where the
 NonZero = primitive(
     "NonZero", lambda self, x: core.non_zero(tensor(x, "NonZero")), "Index vectors of elements that are not 0."
 )
-Padding = primitive(
-    "Padding", lambda self, x: images.pad(x, [(0, 0)] * (len(x.shape) - 1) + [(0, self.pad_dim_size - 1)]),
-    "The last axis, of size 1, filled up with zeros.", lambda self: Validator.check_positive_int(self.pad_dim_size, "pad_dim_size", "Padding"),
-    pad_dim_size=8,
-)  # fmt: skip
-
-
-def _pad(self, x):
-    if len(self.paddings) != len(_shape_of(x, "Pad")):
-        raise ValueError(
-            f"For 'Pad', 'paddings' must have a pair for each of {len(x.shape)} axes, but got {self.paddings}."
-        )
-    return images.pad(x, [tuple(each) for each in self.paddings])
-
-
-def _check_pad(self):
-    if not isinstance(self.paddings, tuple):
-        raise TypeError(f"For 'Pad', 'paddings' must be a tuple, but got {type(self.paddings).__name__}.")
-    for each in self.paddings:
-        if len(each) != 2:
-            raise ValueError(f"For 'Pad', 'paddings' must be pairs, but got {self.paddings}.")
-
-
-Pad = primitive("Pad", _pad, "x with zeros around.", _check_pad, paddings=REQUIRED)
-MirrorPad = primitive(
-    "MirrorPad", lambda self, x, paddings: images.mirror(x, static(paddings, "MirrorPad", "paddings"), self.mode), "x mirrored around.",
-    lambda self: Validator.check_string(self.mode, ["REFLECT", "SYMMETRIC"], "mode", "MirrorPad"), mode="REFLECT",
-)  # fmt: skip
-
-
-def _positive_block(self):
-    Validator.check_int(self.block_size, 2, Rel.GE, "block_size", self.name)
-
-
-SpaceToDepth = primitive(
-    "SpaceToDepth",
-    lambda self, x: images.blocks_to_depth(x, self.block_size),
-    "Blocks as channels.",
-    _positive_block,
-    block_size=REQUIRED,
-)
-DepthToSpace = primitive(
-    "DepthToSpace",
-    lambda self, x: images.depth_to_blocks(x, self.block_size),
-    "Channels as blocks.",
-    _positive_block,
-    block_size=REQUIRED,
-)
-
-
-def _blocks(self):
-    return [self.block_size] * 2 if "block_size" in self.attrs else _listed(self.block_shape)
-
-
-def _listed(sizes):
-    return [sizes] * 2 if isinstance(sizes, int) else list(sizes)
-
-
-def _check_blocks(self):
-    for each in _blocks(self):
-        Validator.check_positive_int(each, "block_shape", self.name)
-    for each in np.ravel(getattr(self, "paddings", getattr(self, "crops", ()))).tolist():
-        Validator.check_non_negative_int(each, "paddings", self.name)
-
-
-for _name, _attribute in {"": "block_size", "ND": "block_shape"}.items():
-    globals()["SpaceToBatch" + _name] = primitive(
-        "SpaceToBatch" + _name, lambda self, x: images.space_to_batch(x, _blocks(self), self.paddings), "Blocks as batch.", _check_blocks,
-        **{_attribute: REQUIRED, "paddings": REQUIRED},
-    )  # fmt: skip
-    globals()["BatchToSpace" + _name] = primitive(
-        "BatchToSpace" + _name, lambda self, x: images.batch_to_space(x, _blocks(self), self.crops), "Batch as blocks.", _check_blocks,
-        **{_attribute: REQUIRED, "crops": REQUIRED},
-    )  # fmt: skip
 
 
 def _inverted(order):
@@ -606,77 +532,6 @@ def _tuple_to_array(values):
     return Tensor(list(values), mstype.int32 if isinstance(values[0], int) else mstype.float32)
 
 
-def _scatter(name, mode, writer):
-    """In place, for a Parameter: rows (`Scatter*`) or index vectors (`ScatterNd*`)."""
-
-    def compute(self, variable, indices, updates):
-        parameter(variable, name, "input_x")
-        value = writer(variable, tensor(indices, name, "int", "indices"), same_type(updates, variable), mode)
-        return core.assign(variable, value)
-
-    return primitive(name, compute, f"Combines updates into a Parameter by {mode}.", use_locking=mode == "update")
-
-
-def _tensor_scatter(name, mode):
-    def compute(self, x, indices, updates):
-        return arrays.scatter_nd(tensor(x, name), tensor(indices, name, "int", "indices"), updates, mode)
-
-    return primitive(name, compute, f"x with updates at index vectors by {mode}.")
-
-
-_MODES = {"Update": "update", "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Max": "max", "Min": "min"}
-for _name, _mode in _MODES.items():
-    globals()["Scatter" + _name] = _scatter("Scatter" + _name, _mode, arrays.scatter_rows)
-    globals()["ScatterNd" + _name] = _scatter("ScatterNd" + _name, _mode, arrays.scatter_nd)
-    globals()["TensorScatter" + _name] = _tensor_scatter("TensorScatter" + _name, _mode)
-ScatterNonAliasingAdd = _scatter("ScatterNonAliasingAdd", "add", arrays.scatter_nd)
-ScatterNd = primitive(
-    "ScatterNd", lambda self, indices, updates, shape: arrays.scatter_new(tensor(indices, "ScatterNd", "int"), updates, static(shape, "ScatterNd", "shape")),
-    "Zeros with updates added at index vectors.",
-)  # fmt: skip
-TensorScatterElements = primitive(
-    "TensorScatterElements",
-    lambda self, x, indices, updates: arrays.scatter_elements(x, indices, updates, self.axis, {"none": "update"}.get(self.reduction, self.reduction)),
-    "x with updates by an index of its rank.", axis=0, reduction="none",
-)  # fmt: skip
-
-
-def _inplace(name, mode):
-    def compute(self, x, v):
-        rows = np.asarray([self.indices] if isinstance(self.indices, int) else self.indices, np.int32)
-        return arrays.scatter_rows(x, Tensor(rows), basic.reshape(v, (len(rows), *x.shape[1:])), mode)
-
-    return primitive(name, compute, f"x with rows replaced or combined by {mode}.", indices=REQUIRED)
-
-
-InplaceUpdate, InplaceAdd, InplaceSub = (_inplace("Inplace" + n, n.lower()) for n in ("Update", "Add", "Sub"))
-
-
-def _index_add(self, x, indices, y):
-    lined = basic.moved(x, self.axis, 0)
-    out = basic.moved(arrays.scatter_rows(lined, indices, basic.moved(y, self.axis, 0), "add"), 0, self.axis)
-    return core.assign(parameter(x, "IndexAdd", "x"), out)
-
-
-IndexAdd = primitive(
-    "IndexAdd", _index_add, "Adds parts of y into a Parameter.", axis=REQUIRED, use_lock=True, check_index_bound=True
-)
-EmbeddingLookup = primitive(
-    "EmbeddingLookup",
-    lambda self, x, indices, offset: _lookup(x, indices, offset),
-    "Rows by index less an offset; zeros outside.",
-)
-
-
-def _lookup(x, indices, offset):
-    places = core.sub(arrays.wide(indices), basic.number(offset, arrays.wide(indices)))
-    inside = core.and_(
-        core.greater_equal(places, basic.number(0, places)), core.less(places, basic.number(x.shape[0], places))
-    )
-    rows = core.gather(x, core.select(inside, places, basic.number(0, places)), axis=0)
-    return core.select(reductions.expand_to(inside, len(rows.shape)), rows, basic.number(0, rows))
-
-
 Roll = primitive(
     "Roll",
     lambda self, x: _rolled(x, self.shift, self.axis),
@@ -694,17 +549,6 @@ def _rolled(x, shift, axis):
     return x
 
 
-Im2Col = primitive(
-    "Im2Col", lambda self, x: images.patches(x, _listed(self.ksizes), _listed(self.strides), _listed(self.dilations), _around(self.pads)),
-    "Windows as columns.", ksizes=REQUIRED, strides=1, dilations=1, padding_mode="CALCULATED", pads=0,
-)  # fmt: skip
-
-
-def _around(pads):
-    pads = [pads] * 2 if isinstance(pads, int) else list(pads)
-    return (pads[0], pads[0], pads[1], pads[1]) if len(pads) == 2 else pads
-
-
 def _search_sorted(self, sorted_sequence, values):
     compare = core.less_equal if self.right else core.less
     flags = compare(basic.expand(sorted_sequence, -2), basic.expand(values, -1))
@@ -716,4 +560,4 @@ def _search_sorted(self, sorted_sequence, values):
 SearchSorted = primitive(
     "SearchSorted", _search_sorted, "Places at which values keep a sequence sorted.", dtype=mstype.int64, right=False
 )
-del _name, _mode, _attribute
+del _name, _mode

@@ -1,8 +1,8 @@
-"""Primitives of networks: activations, convolutions, pools, normalisations, losses, dropout, recurrent layers."""
+"""Primitives of networks: activations, convolutions, pools, normalisations, dropout."""
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import basic, images, losses, norms, random, recurrent, reductions
+from cairn.ms.numerics import basic, images, norms, random, reductions
 from mindspore._checkparam import Rel, Validator, sizes
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
@@ -453,113 +453,6 @@ LRN = primitive(
     "Local response normalisation.", lambda self: _check_response(self), depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS",
 )  # fmt: skip
 
-# Losses
-
-
-def _same_shape(name, x, y):
-    if tuple(tensor(x, name).shape) != tuple(tensor(y, name).shape):
-        raise ValueError(f"For '{name}', the shapes must be equal, but got {tuple(x.shape)} and {tuple(y.shape)}.")
-
-
-def _two(name, function, doc, **attributes):
-    def compute(self, x, y):
-        _same_shape(name, x, y)
-        return function(self, x, y)
-
-    return primitive(name, compute, doc, **attributes)
-
-
-SoftmaxCrossEntropyWithLogits = _two(
-    "SoftmaxCrossEntropyWithLogits",
-    lambda self, x, y: losses.softmax_cross_entropy(x, y),
-    "(loss of each row, gradient)",
-)
-SigmoidCrossEntropyWithLogits = _two(
-    "SigmoidCrossEntropyWithLogits",
-    lambda self, x, y: losses.sigmoid_cross_entropy(x, y),
-    "Binary cross entropy of logits.",
-)
-SmoothL1Loss = _two(
-    "SmoothL1Loss",
-    lambda self, x, y: losses.reduced(losses.smooth_l1(x, y, self.beta), self.reduction),
-    "Smooth L1 loss.",
-    beta=1.0,
-    reduction="none",
-)
-KLDivLoss = _two(
-    "KLDivLoss",
-    lambda self, x, y: _kl_reduced(x, losses.kl_divergence(x, y), self.reduction),
-    "Kullback and Leibler's divergence.",
-    reduction="mean",
-)
-SoftMarginLoss = _two(
-    "SoftMarginLoss",
-    lambda self, x, y: losses.reduced(core.softplus(core.neg(core.mul(x, y))), self.reduction),
-    "log(1 + exp(-x * y))",
-    reduction="mean",
-)
-
-
-def _kl_reduced(x, loss, reduction):
-    if reduction == "batchmean":
-        return core.div(losses.reduced(loss, "sum"), basic.number(x.shape[0], x))
-    return losses.reduced(loss, reduction)
-
-
-def _sparse_softmax(self, logits, labels):
-    if len(tensor(logits, self.name).shape) != 2 or tuple(tensor(labels, self.name).shape) != (logits.shape[0],):
-        raise ValueError(
-            f"For '{self.name}', logits and labels must be [n, classes] and [n], but got {logits.shape} and {labels.shape}."
-        )
-    loss, gradient = losses.sparse_softmax_cross_entropy(logits, labels)
-    if self.is_grad:
-        return core.div(gradient, basic.number(logits.shape[0], gradient))
-    return losses.reduced(loss, "mean")
-
-
-def _check_is_grad(self):
-    Validator.check_bool(self.is_grad, "is_grad", self.name)
-
-
-SparseSoftmaxCrossEntropyWithLogits = primitive(
-    "SparseSoftmaxCrossEntropyWithLogits",
-    _sparse_softmax,
-    "Mean loss, or with is_grad its gradient.",
-    _check_is_grad,
-    is_grad=False,
-)
-BCEWithLogitsLoss = primitive(
-    "BCEWithLogitsLoss", lambda self, x, y, weight, pos: losses.reduced(losses.bce_with_logits(x, y, weight, pos), self.reduction),
-    "Binary cross entropy of logits with weights.", reduction="mean",
-)  # fmt: skip
-BinaryCrossEntropy = primitive(
-    "BinaryCrossEntropy", lambda self, x, y, weight=None: losses.reduced(losses.binary_cross_entropy(x, y, weight), self.reduction),
-    "Binary cross entropy of probabilities.", reduction="mean",
-)  # fmt: skip
-
-
-def _nll(self, logits, labels, weight):
-    loss, weights, _ = losses.nll(logits, labels, weight)
-    total = losses.reduced(weights, "sum")
-    if self.reduction == "mean":
-        return core.div(losses.reduced(loss, "sum"), total), total
-    return losses.reduced(loss, self.reduction), total
-
-
-NLLLoss = primitive("NLLLoss", _nll, "(loss, sum of the weights)", reduction="mean")
-
-
-def _ctc_loss(self, x, indices, values, lengths):
-    return core.ctc_loss(
-        x, indices, values, lengths, merge_repeated=self.ctc_merge_repeated,
-        collapse_repeated=self.preprocess_collapse_repeated, ignore_longer=self.ignore_longer_outputs_than_inputs,
-    )  # fmt: skip
-
-
-CTCLoss = primitive(
-    "CTCLoss", _ctc_loss, "(loss, gradient) of connectionist temporal classification.", preprocess_collapse_repeated=False,
-    ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False,
-)  # fmt: skip
 
 # Dropout
 
@@ -592,87 +485,6 @@ DropoutDoMask = primitive(
     "DropoutDoMask", lambda self, x, mask, keep: core.div(core.mul(x, basic.cast(mask, basic.nptype(x))), same_type(keep, x)),
     "x where the mask keeps it, divided by keep.",
 )  # fmt: skip
-
-# Recurrent layers
-
-
-class LSTM(Operator):
-    """A stack of LSTM layers over [steps, batch, features], of one flat weight: (all, h, c, reserved, state)."""
-
-    def __init__(self, input_size, hidden_size, num_layers, has_bias, bidirectional, dropout):
-        super().__init__("LSTM")
-        for key, value in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
-            self.add_prim_attr(key, Validator.check_positive_int(value, key, "LSTM"))
-        for key, value in (("has_bias", has_bias), ("bidirectional", bidirectional)):
-            self.add_prim_attr(key, Validator.check_bool(value, key, "LSTM"))
-        Validator.check_number_range(dropout, 0, 1, Rel.INC_BOTH, "dropout", "LSTM")
-        self.add_prim_attr("dropout", dropout)
-
-    def compute(self, x, h, c, w):
-        weights = recurrent.packed_lstm_weights(
-            w, self.input_size, self.hidden_size, self.num_layers, self.has_bias, self.bidirectional
-        )
-        between = (lambda y: random.dropped(y, 1 - self.dropout)[0]) if self.dropout else None
-        y, (h, c) = recurrent.layers(recurrent.lstm_cell, x, (h, c), weights, self.bidirectional, between)
-        none = basic.filled((1,), 0, basic.nptype(x))
-        return y, h, c, none, none
-
-
-class DynamicRNN(Operator):
-    """One LSTM layer over [steps, batch, features] with the gates input, cell, forget, output (i, j, f, o)."""
-
-    def __init__(self, cell_type="LSTM", direction="UNIDIRECTIONAL", cell_depth=1, use_peephole=False, keep_prob=1.0,
-                 cell_clip=-1.0, num_proj=0, time_major=True, activation="tanh", forget_bias=0.0, is_training=True):  # fmt: skip
-        super().__init__("DynamicRNN")
-        Validator.check_string(cell_type, ["LSTM"], "cell_type", "DynamicRNN")
-        Validator.check_string(direction, ["UNIDIRECTIONAL"], "direction", "DynamicRNN")
-        Validator.check_string(activation, ["tanh"], "activation", "DynamicRNN")
-        self.add_prim_attr("forget_bias", forget_bias)
-
-    def compute(self, x, w, b, seq_length, init_h, init_c):
-        h, c = basic.at(init_h, 0, 0), basic.at(init_c, 0, 0)
-        size = h.shape[-1]
-        columns = ([], [], [], [], [], [], [], [])
-        for step in range(x.shape[0]):
-            gates = core.add(core.matmul(core.concat(basic.at(x, 0, step), h, axis=1), w), b)
-            i, j, f, o = basic.split(gates, -1, [size] * 4)
-            i, j, o = core.sigmoid(i), core.tanh(j), core.sigmoid(o)
-            f = core.sigmoid(core.add(f, basic.number(self.forget_bias, f)))
-            c = core.add(core.mul(f, c), core.mul(i, j))
-            t = core.tanh(c)
-            h = core.mul(o, t)
-            for column, value in zip(columns, (h, h, c, i, j, f, o, t)):
-                column.append(value)
-        return tuple(basic.stack(column, 0) for column in columns)
-
-
-class DynamicGRUV2(Operator):
-    """One GRU layer over [steps, batch, features] with the gates update, reset, new: (y, h, update, reset, new, hidden_new)."""
-
-    def __init__(self, direction="UNIDIRECTIONAL", cell_depth=1, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True,
-                 activation="tanh", gate_order="rzh", reset_after=True, is_training=True):  # fmt: skip
-        super().__init__("DynamicGRUV2")
-        self.add_prim_attr(
-            "gate_order", Validator.check_string(gate_order, ["rzh", "zrh"], "gate_order", "DynamicGRUV2")
-        )
-        self.add_prim_attr("reset_after", reset_after)
-
-    def compute(self, x, w_input, w_hidden, b_input, b_hidden, seq_length, init_h):
-        h, size = init_h, init_h.shape[-1]
-        columns = ([], [], [], [], [], [])
-        order = [self.gate_order.index(each) for each in "rzh"]
-        for step in range(x.shape[0]):
-            of_x, of_h = core.matmul(basic.at(x, 0, step), w_input), core.matmul(h, w_hidden)
-            of_x = of_x if b_input is None else core.add(of_x, b_input)
-            of_h = of_h if b_hidden is None else core.add(of_h, b_hidden)
-            xs, hs = basic.split(of_x, -1, [size] * 3), basic.split(of_h, -1, [size] * 3)
-            r, z = (core.sigmoid(core.add(xs[k], hs[k])) for k in order[:2])
-            hidden_new = hs[order[2]]
-            n = core.tanh(core.add(xs[order[2]], core.mul(r, hidden_new)))
-            h = core.add(core.mul(core.sub(basic.number(1, z), z), n), core.mul(z, h))
-            for column, value in zip(columns, (h, h, z, r, n, hidden_new)):
-                column.append(value)
-        return tuple(basic.stack(column, 0) for column in columns)
 
 
 del _name, _function, _kinds
