@@ -383,6 +383,7 @@ _OWN = {
     "view_as": lambda self, other: reshape(self, other.shape), "reshape_as": lambda self, other: reshape(self, other.shape),
     "to": astype, "type": lambda self, dtype=None: str(self.dtype) if dtype is None else astype(self, dtype),
     "numpy": lambda self: self.asnumpy(), "data": property(lambda self: self),
+    "where": lambda self, condition, y: importlib.import_module("mindspore.ops").where(condition, self, y),
     "mT": property(lambda self: swapaxes(self, -1, -2)), "short": lambda self: astype(self, "int16"), "double": lambda self: astype(self, "float64"),
     "clone": lambda self: core.identity(self),
 }  # fmt: skip
@@ -408,7 +409,7 @@ scatter_mul scatter_sub sgn sigmoid sign signbit sin sinc sinh slogdet soft_shri
 subtract svd swapdims t tan tanh tensor_scatter_add tensor_scatter_div tensor_scatter_max tensor_scatter_min
 tensor_scatter_mul tensor_scatter_sub tensor_scatter_update tensor_split tile top_k topk tril triu true_divide trunc type_as
 unbind unfold unique unique_consecutive unique_with_pad unsorted_segment_max unsorted_segment_min unsorted_segment_prod
-unsorted_segment_sum vsplit where xdivy xlogy
+unsorted_segment_sum vsplit xdivy xlogy
 """.split())
 _ELSEWHERE = {"top_k": "topk"}
 

@@ -8,6 +8,7 @@ import mindspore.dataset as ds
 import mindspore.dataset.text as X
 import mindspore.dataset.transforms as T
 import mindspore.dataset.vision as V
+import mindspore.numpy as mnp
 import mindspore.ops.operations as P
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ def names():
     """What the expressions use."""
     numbers = np.array([[1, 2, 3], [4, 5, 6]])
     return {
-        "ms": ms, "ds": ds, "X": X, "T": T, "V": V, "P": P, "np": np, "Parameter": Parameter, "Tensor": Tensor, "nn": nn, "ops": ops,
+        "ms": ms, "mnp": mnp, "ds": ds, "X": X, "T": T, "V": V, "P": P, "np": np, "Parameter": Parameter, "Tensor": Tensor, "nn": nn, "ops": ops,
         "initializer": initializer, "voc": X.Vocab.from_list(["un", "##able", "[UNK]", "able", "##a"]),
         "img": np.random.RandomState(0).randint(0, 255, (20, 24, 3)).astype(np.uint8),
         "f": Tensor(numbers.astype(np.float32)), "f2": Tensor(np.ones((4, 5), np.float32)), "i": Tensor(numbers.astype(np.int32)),

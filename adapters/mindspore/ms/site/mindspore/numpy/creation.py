@@ -48,7 +48,9 @@ def asfarray(a, dtype=mstype.float32):
 
 
 def _shape(shape):
-    return (shape,) if isinstance(shape, int) else tuple(shape)
+    if not isinstance(shape, (int, tuple, list, Tensor)):
+        raise TypeError(f"only int, tuple and list are allowed for shape, but got {type(shape)}")
+    return (shape,) if isinstance(shape, int) else tuple(int(each) for each in shape)
 
 
 def full(shape, fill_value, dtype=None):
@@ -165,6 +167,8 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None):
 
 def meshgrid(*xi, sparse=False, indexing="xy"):
     """Coordinates of a grid."""
+    if indexing not in ("xy", "ij"):
+        raise TypeError("Valid values for `indexing` are 'xy' and 'ij'.")
     return list(arrays.meshgrid([as_tensor(each) for each in xi], indexing))
 
 

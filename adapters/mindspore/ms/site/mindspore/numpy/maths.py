@@ -109,7 +109,7 @@ def _reduction(function, floats=False, counts=False):
 
 
 sum, prod = _reduction(reductions.total, counts=True), _reduction(reductions.product, counts=True)  # noqa: A001
-mean = _reduction(reductions.mean, True)
+mean = _reduction(reductions.mean)
 amax, amin = _reduction(reductions.maximum), _reduction(reductions.minimum)
 max, min = amax, amin  # noqa: A001
 all, any = _reduction(reductions.all_of), _reduction(reductions.any_of)  # noqa: A001
@@ -161,6 +161,7 @@ def argmin(a, axis=None):
 def _running(function):
     def apply(a, axis=None, dtype=None):
         a = _typed(as_tensor(a), dtype)
+        a = basic.cast(a, np.int32) if basic.nptype(a).kind == "b" else a
         return function(basic.reshape(a, (-1,)), 0) if axis is None else function(a, axis)
 
     return apply
@@ -176,6 +177,8 @@ def count_nonzero(x, axis=None, keepdims=False):
 
 def clip(x, xmin, xmax, dtype=None):
     """x inside of bounds."""
+    if xmin is None and xmax is None:
+        raise ValueError("One of max or min must be given.")
     x = as_tensor(x)
     x = x if xmin is None else maximum(x, xmin)  # noqa: F821
     return _typed(x if xmax is None else minimum(x, xmax), dtype)  # noqa: F821
@@ -265,6 +268,8 @@ def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
 
 def bincount(x, weights=None, minlength=0, length=None):
     """How often each number is there."""
+    if len(as_tensor(x).shape) != 1:
+        raise ValueError("`x` should be one-dimensional")
     return F.bincount(as_tensor(x), weights, length or minlength)
 
 

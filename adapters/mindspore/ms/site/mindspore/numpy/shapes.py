@@ -33,6 +33,9 @@ def expand_dims(a, axis):
     """New axes of size 1."""
     a = as_tensor(a)
     rank = len(a.shape) + len(_axes(axis))
+    for each in _axes(axis):
+        if not -rank <= each < rank:
+            raise ValueError(f"axis {each} is out of bounds for array of dimension {rank}")
     for each in sorted(each % rank for each in _axes(axis)):
         a = basic.expand(a, each)
     return a
@@ -75,6 +78,8 @@ def append(arr, values, axis=None):
 
 def stack(arrays_, axis=0):
     """Tensors along a new axis."""
+    if not isinstance(arrays_, Tensor) and not len(arrays_):
+        raise ValueError("need at least one tensor to stack.")
     return basic.stack(_joined(arrays_), axis)
 
 
@@ -144,6 +149,8 @@ def array_split(x, indices_or_sections, axis=0):
 def split(x, indices_or_sections, axis=0):
     """Equal parts, or cut at indices."""
     x = as_tensor(x)
+    if isinstance(indices_or_sections, int) and indices_or_sections <= 0:
+        raise ValueError(f"the number of parts must be greater than 0, but got {indices_or_sections}")
     if isinstance(indices_or_sections, int) and x.shape[axis] % indices_or_sections:
         raise ValueError(f"a size of {x.shape[axis]} cannot be split in {indices_or_sections} equal parts")
     return array_split(x, indices_or_sections, axis)

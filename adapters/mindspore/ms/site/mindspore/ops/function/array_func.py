@@ -97,7 +97,15 @@ def ravel(x):
 
 def swapaxes(x, axis1, axis2):
     """Two axes exchanged."""
-    return basic.swapped(x, axis1 % len(x.shape), axis2 % len(x.shape))
+    first, second = (_placed(axis, len(x.shape)) for axis in (axis1, axis2))
+    return basic.swapped(x, first, second)
+
+
+def _placed(axis, rank):
+    """An axis counted from 0."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
+    return axis % rank
 
 
 swapdims = swapaxes
@@ -107,8 +115,9 @@ def moveaxis(x, source, destination):
     """Axes at other places."""
     rank = len(x.shape)
     source, destination = ([a] if isinstance(a, int) else list(a) for a in (source, destination))
-    order = [a for a in builtins.range(rank) if a not in [s % rank for s in source]]
-    for place, axis in sorted(zip([d % rank for d in destination], [s % rank for s in source])):
+    source, destination = ([_placed(each, rank) for each in axes] for axes in (source, destination))
+    order = [a for a in builtins.range(rank) if a not in source]
+    for place, axis in sorted(zip(destination, source)):
         order.insert(place, axis)
     return core.transpose(x, permutation=order)
 
