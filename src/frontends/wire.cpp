@@ -55,7 +55,7 @@ void ModelBytes::charge(uint64_t bytes) {
   constexpr uint64_t kSlack = uint64_t{160} << 20;
   uint64_t limit = bytes_.size() + kSlack;
   if (bytes > limit - charged_)
-    fail(ErrorKind::invalid_model, name_, "would take more than {} MiB of memory for a file of {} bytes", limit >> 20,
+    fail(ErrorKind::out_of_memory, name_, "would take more than {} MiB of memory for a file of {} bytes", limit >> 20,
          bytes_.size());
   charged_ += bytes;
 }

@@ -17,7 +17,7 @@
 namespace cairn {
 namespace {
 
-constexpr int kMutants = 2000;
+constexpr int kMutants = 2000, kThorough = 34000;
 constexpr time_t kSecondsEach = 10;
 constexpr size_t kSlack = size_t{256} << 20;
 std::string mutate_bytes(std::string bytes, Random& random) {
@@ -63,6 +63,12 @@ struct Reader {
   const char* seed;  // below tests/frontends/data
   enum { message, text, table } form;
   std::function<void(const std::string& path)> read;
+  int thorough = kMutants;  // with CAIRN_TEST_ALL=1
+
+  int mutants() const {
+    const char* all = std::getenv("CAIRN_TEST_ALL");
+    return all && std::string_view(all) == "1" ? thorough : kMutants;
+  }
 };
 
 void read_graph(const tensorflow::GraphDef& graph) {
@@ -100,21 +106,26 @@ const Reader kReaders[] = {
      [](auto& path) {
        onnx::Model model = onnx::read_model(path);
        read_onnx_graph(model.graph, model);
-     }},
+     },
+     kThorough},
     {"ImportTensorFlow", "control.pb", Reader::message, [](auto& path) { import_model(path); }},
-    {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }},
+    {"ImportOnnx", "branch.onnx", Reader::message, [](auto& path) { import_model(path); }, kThorough},
+    {"ImportLearning", "learning.onnx", Reader::message, [](auto& path) { import_model(path); }, kThorough},
+    {"ImportContrib", "contrib.onnx", Reader::message, [](auto& path) { import_model(path); }, kThorough},
     {"Caffe", "caffe/tiny.prototxt", Reader::text,
      [](auto& path) {
        ImportOptions options;
        options.weights = path.substr(0, path.rfind('.')) + ".caffemodel";
        import_model(path, options);
-     }},
+     },
+     kThorough},
     {"CaffeWeights", "caffe/tiny.caffemodel", Reader::message,
      [](auto& path) {
        ImportOptions options;
        options.weights = path;
        import_model(path.substr(0, path.rfind('.')) + ".prototxt", options);
-     }},
+     },
+     kThorough},
     {"KerasHdf5", "tiny.h5", Reader::table, [](auto& path) { import_model(path); }},
     {"KerasHdf5Text", "tiny.h5", Reader::text, [](auto& path) { import_model(path); }},
     {"KerasArchive", "tiny.keras", Reader::table, [](auto& path) { import_model(path); }},
@@ -132,7 +143,7 @@ int read_all(const Reader& reader, const std::string& path, int report) {
   Random random(7);
   const itimerval limit{{}, {kSecondsEach, 0}};  // of processor time: the machine may be busy
   int read = 0;
-  for (int i = 0; i < kMutants; ++i) {
+  for (int i = 0; i < reader.mutants(); ++i) {
     std::string mutant = reader.form == Reader::text && i % 2 == 0      ? mutate_text(seed, random)
                          : reader.form == Reader::message && i % 2 == 0 ? mutate_structure(seed, random)
                                                                         : mutate_bytes(seed, random);
@@ -150,7 +161,7 @@ int read_all(const Reader& reader, const std::string& path, int report) {
     }
     if (kMemoryCounts && resident_kib() * 1024 > 2 * mutant.size() + kSlack) return 5;
   }
-  return read < kMutants ? 0 : 6;  // every mutant read: they cannot have been damaged
+  return read < reader.mutants() ? 0 : 6;  // every mutant read: they cannot have been damaged
 }
 
 TEST_P(Mutants, GiveAValueOrOneSentence) {

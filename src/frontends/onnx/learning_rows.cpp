@@ -260,7 +260,7 @@ void svm_regressor(OpContext& c) {
   const std::vector<double> vectors = doubles_of(c, "support_vectors"), weights = doubles_of(c, "coefficients"),
                             rho = doubles_of(c, "rho");
   if (features < 1 || rho.empty() || std::ssize(weights) != (count > 0 ? count : features) ||
-      (count > 0 && std::ssize(vectors) / features != count))
+      (count > 0 && (std::ssize(vectors) % features != 0 || std::ssize(vectors) / features != count)))
     fail(ErrorKind::invalid_model, "", "support vectors, coefficients and rho do not fit {} features", features);
   Value* kernel = count > 0 ? svm_kernel(c, x, vectors, features) : x;
   const Var y =
@@ -341,6 +341,9 @@ class PairedSvm {
 
   std::vector<Value*> run(const Labels& labels) {
     constexpr int64_t kMost = 256;
+    const auto most = std::ssize(doubles_of(c_, "support_vectors"));
+    if (std::any_of(counts_.begin(), counts_.end(), [&](int64_t n) { return n < 0 || n > most; }))
+      fail(ErrorKind::invalid_model, "", "vectors_per_class do not fit {} numbers", most);
     if (std::ssize(counts_) != classes_ || classes_ < 2 || classes_ > kMost)
       c_.refuse("{} classes with {} numbers of vectors are not supported", classes_, counts_.size());
     const std::string how = c_.text("post_transform", "NONE");
@@ -369,9 +372,8 @@ class PairedSvm {
     const std::vector<double> all = doubles_of(c_, "support_vectors"), coefficients = doubles_of(c_, "coefficients"),
                               rho = doubles_of(c_, "rho");
     const int64_t pairs = classes_ * (classes_ - 1) / 2;
-    if (features < 1 || vectors < 1 || std::any_of(counts_.begin(), counts_.end(), [](int64_t n) { return n < 0; }) ||
-        std::ssize(all) / features != vectors || std::ssize(coefficients) != vectors * (classes_ - 1) ||
-        std::ssize(rho) < pairs)
+    if (features < 1 || vectors < 1 || std::ssize(all) % features != 0 || std::ssize(all) / features != vectors ||
+        std::ssize(coefficients) != vectors * (classes_ - 1) || std::ssize(rho) < pairs)
       fail(ErrorKind::invalid_model, "", "support vectors, coefficients and rho do not fit {} features", features);
     Value* x = as_floats(c_, 0);
     std::vector<double> table(static_cast<size_t>(vectors * pairs));
