@@ -48,6 +48,12 @@ std::vector<double> expected_of(const ConvSpec& s, const Data& data) {
   return expected;
 }
 
+std::vector<Isa> isas_and_none() {
+  std::vector<Isa> isas = machine_isas();
+  isas.push_back(Isa::none);
+  return isas;
+}
+
 ConvSpec random_spec(Random& random) {
   ConvSpec s;
   s.n = random.between(1, 3);
@@ -106,7 +112,7 @@ void expect_right(const ConvSpec& spec, Random& random, unsigned seed) {
   static const auto pool2 = make_pool(2), pool5 = make_pool(5);
   const Data data = random_data(random, spec);
   const auto expected = expected_of(spec, data);
-  for (Isa isa : machine_isas()) {
+  for (Isa isa : isas_and_none()) {
     const std::vector<float> one = run(spec, isa, data, serial_executor());
     EXPECT_LT(worst_difference(one, expected, 1), 1e-5) << to_string(isa) << " seed " << seed;
     EXPECT_EQ(one, run(spec, isa, data, *pool2)) << "2 threads, seed " << seed;
@@ -129,7 +135,7 @@ TEST(CpuConv, multiplies_matrices_of_any_size) {
 }
 
 TEST(CpuConv, adds_onto_the_residual_in_place) {
-  for (Isa isa : machine_isas()) {
+  for (Isa isa : isas_and_none()) {
     ConvSpec spec{
         .h = 5, .w = 11, .ic = 20, .oc = 40, .oh = 5, .ow = 11, .kh = 3, .kw = 3, .pad_top = 1, .pad_left = 1};
     spec.residual = true;
@@ -145,7 +151,7 @@ TEST(CpuConv, adds_onto_the_residual_in_place) {
 }
 
 TEST(CpuConv, packs_a_transposed_matrix) {
-  for (Isa isa : machine_isas()) {
+  for (Isa isa : isas_and_none()) {
     Random random(3);
     const ConvSpec spec{.w = 9, .ic = 33, .oc = 50, .ow = 9};
     Data data = random_data(random, spec);
@@ -161,7 +167,7 @@ TEST(CpuConv, packs_a_transposed_matrix) {
 }
 
 TEST(CpuConv, keeps_nan_through_the_activation) {
-  for (Isa isa : machine_isas())
+  for (Isa isa : isas_and_none())
     for (auto kind : {Activation::Kind::none, Activation::Kind::relu, Activation::Kind::clip}) {
       ConvSpec spec{.w = 3, .ic = 2, .oc = 19, .ow = 3};
       spec.activation = {kind, 0, 6};
@@ -172,7 +178,7 @@ TEST(CpuConv, keeps_nan_through_the_activation) {
 }
 
 TEST(CpuConv, refuses_in_words) {
-  EXPECT_EQ(Conv::refuses({}, Isa::none), "needs a processor with AVX2 and FMA");
+  EXPECT_EQ(Conv::refuses({.arithmetic = Arithmetic::words}, Isa::none), "needs a processor with AVX2 and FMA");
   EXPECT_TRUE(Conv::refuses({.ic = int64_t{1} << 40}, Isa::avx2).has_value());
 }
 

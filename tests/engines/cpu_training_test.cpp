@@ -53,7 +53,6 @@ Shapes random_shapes(Random& random, int64_t groups) {
 }
 
 TEST(CpuTraining, gradients_of_convolutions_of_random_shapes) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (unsigned seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const Shapes s = random_shapes(random, seed % 5 == 0 ? 2 : 1);
@@ -63,7 +62,6 @@ TEST(CpuTraining, gradients_of_convolutions_of_random_shapes) {
 }
 
 TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   struct Case {
     std::string x, kernel, y, attributes;
   };
@@ -85,7 +83,6 @@ TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
 }
 
 TEST(CpuTraining, volumes_of_random_shapes) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (unsigned seed = 0; seed < 60; ++seed) {
     Random random(seed);
     const int64_t groups = random.one_of({1, 1, 1, 2, 5}), in = groups * random.one_of({1, 3, 8, 17, 40});
@@ -109,14 +106,12 @@ TEST(CpuTraining, volumes_of_random_shapes) {
 }
 
 TEST(CpuTraining, gradients_by_strides_and_dilations_at_once) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   expect_cpu("conv2d_input_gradient",
              "f32[2, 3, 5, 20], f32[3, 4, 6, 20], i64[4]=[2, 13, 15, 6] {strides = [3, 2], dilations = [2, 2]}",
              "input_gradient");
 }
 
 TEST(CpuTraining, convolutions_with_groups_of_random_shapes) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (unsigned seed = 0; seed < 30; ++seed) {
     Random random(seed);
     const Shapes s = random_shapes(random, random.between(2, 4));
@@ -125,7 +120,6 @@ TEST(CpuTraining, convolutions_with_groups_of_random_shapes) {
 }
 
 TEST(CpuTraining, takes_a_large_convolution_in_blocks) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   expect_cpu("conv2d_kernel_gradient",
              "f32[2, 40, 40, 160], f32[2, 40, 40, 80], i64[4]=[3, 3, 160, 80] {padding = same}", "kernel_gradient");
   expect_cpu("conv2d_kernel_gradient", "f32[3, 30, 30, 96], f32[3, 30, 30, 64], i64[4]=[1, 1, 96, 64]",
@@ -145,7 +139,6 @@ TEST(CpuTraining, takes_a_large_convolution_in_blocks) {
 }
 
 TEST(CpuTraining, products_of_many_transposed_rows) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (const char* text :
        {"f32[600, 70], f32[600, 90]", "f32[256, 64], f32[256, 64]", "f32[1000, 100], f32[1000, 333]"})
     expect_cpu("matmul", std::string(text) + " {transpose_a = true}", "transposed_product");
@@ -154,7 +147,6 @@ TEST(CpuTraining, products_of_many_transposed_rows) {
 }
 
 TEST(CpuTraining, groups_narrower_than_a_vector) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   for (const char* out : {"8", "16", "32"})
     expect_cpu(
         "conv2d_kernel_gradient",
@@ -163,7 +155,6 @@ TEST(CpuTraining, groups_narrower_than_a_vector) {
 }
 
 TEST(CpuTraining, a_kernel_of_one_tap_beyond_the_image) {
-  if (machine_isa() == Isa::none) GTEST_SKIP() << "needs AVX2";
   expect_cpu("conv2d_kernel_gradient",
              "f32[2, 4, 5, 20], f32[2, 5, 7, 40], i64[4]=[1, 1, 20, 40] {padding = explicit, pads = [0, 1, 0, 2]}",
              "kernel_gradient");

@@ -381,7 +381,7 @@ class KernelGradient {
 
   TileFunction make_function(const SlideSpec& slide, int64_t images, int64_t rows, int64_t image_rows,
                              std::vector<TapRun> runs, int64_t number, bool last) {
-    if (runs.empty()) return nullptr;
+    if (runs.empty()) return {};
     TileSpec tile;
     tile.isa = machine_isa();
     tile.vectors = vectors_;
@@ -441,7 +441,6 @@ Refusal refuses_kernel_gradient(const Group& group) {
   if (group.nodes.size() != 1 || !is_convolution(group.last(), ConvRole::kernel_gradient))
     return "is another operation";
   const Node* node = &group.last();
-  if (machine_isa() == Isa::none) return "needs a processor with AVX2 and FMA";
   for (const Value* value : {node->inputs[0], node->inputs[1], node->result()}) {
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
     const int64_t count = *element_count(value->type.shape.sizes());

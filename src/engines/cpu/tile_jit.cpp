@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engines/cpu/kernel_store.h"
+#include "engines/cpu/plain_tile.h"
 #include "support/error.h"
 
 namespace cairn {
@@ -40,7 +41,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     ret();
     emit_numbers();
     readyRE();
-    function_ = getCode<TileFunction>();
+    function_ = {getCode<TileFunction::Code>()};
   }
 
  private:
@@ -445,6 +446,7 @@ int most_pixels(Isa isa, int vectors) {
 }
 
 std::shared_ptr<const TileKernel> TileKernel::make(const TileSpec& spec) {
+  if (spec.isa == Isa::none) return std::make_shared<PlainTile>(spec);
   static auto& store = *new KernelStore<TileKernel>;  // never destroyed: it must outlive every kernel
   return store.get(key_of(spec), [&] { return std::make_unique<Code>(spec); });
 }

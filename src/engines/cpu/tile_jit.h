@@ -82,9 +82,18 @@ int most_pixels(Isa isa, int vectors);
 
 /// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel. For integers
 /// `bias` is the panel's parameters: rows of start values, the scale, the bias and the later bias.
-using TileFunction = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual);
+struct TileFunction {
+  using Code = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual, const TileSpec*);
+  Code code = nullptr;
+  const TileSpec* spec = nullptr;  // for code that serves all tiles
 
-/// Generated code, shared by all tiles of the process with an equal specification.
+  explicit operator bool() const { return code != nullptr; }
+  void operator()(const void* a, const void* b, void* c, const void* bias, const void* residual) const {
+    code(a, b, c, bias, residual, spec);
+  }
+};
+
+/// Generated code, shared by all tiles of the process with an equal specification; for Isa::none a PlainTile.
 class TileKernel {
  public:
   static std::shared_ptr<const TileKernel> make(const TileSpec& spec);
@@ -92,7 +101,7 @@ class TileKernel {
   TileFunction function() const { return function_; }
 
  protected:
-  TileFunction function_ = nullptr;
+  TileFunction function_;
 };
 
 }  // namespace cairn
