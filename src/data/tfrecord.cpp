@@ -27,6 +27,14 @@ struct Record {
   uint64_t begin, size;
 };
 
+using Wire = protozero::pbf_wire_type;
+
+/// The reader's field, which must be written so: protozero takes that for granted.
+pbf_reader& checked(pbf_reader& reader, Wire wire = Wire::length_delimited) {
+  if (reader.wire_type() != wire) fail(ErrorKind::io, "", "is no tf.train.Example: a field is of another kind");
+  return reader;
+}
+
 /// The value of one feature, as it is written.
 struct Value {
   int list = 0;  // 1 bytes, 2 floats, 3 integers
@@ -39,22 +47,22 @@ Value value_of(pbf_reader feature) {
   Value value;
   while (feature.next()) {
     value.list = static_cast<int>(feature.tag());
-    pbf_reader list = feature.get_message();
+    pbf_reader list = checked(feature).get_message();
     while (list.next()) {
       if (list.tag() != 1) {
         list.skip();
       } else if (value.list == 1) {
-        const auto view = list.get_view();
+        const auto view = checked(list).get_view();
         value.texts.emplace_back(view.data(), view.size());
       } else if (value.list == 2) {
-        if (list.wire_type() == protozero::pbf_wire_type::length_delimited)
+        if (list.wire_type() == Wire::length_delimited)
           for (float each : list.get_packed_float()) value.floats.push_back(each);
         else
-          value.floats.push_back(list.get_float());
-      } else if (list.wire_type() == protozero::pbf_wire_type::length_delimited) {
+          value.floats.push_back(checked(list, Wire::fixed32).get_float());
+      } else if (list.wire_type() == Wire::length_delimited) {
         for (int64_t each : list.get_packed_int64()) value.integers.push_back(each);
       } else {
-        value.integers.push_back(list.get_int64());
+        value.integers.push_back(checked(list, Wire::varint).get_int64());
       }
     }
   }
@@ -66,17 +74,17 @@ std::map<std::string_view, pbf_reader> features_of(std::string_view record) {
   std::map<std::string_view, pbf_reader> features;
   pbf_reader example(record.data(), record.size());
   while (example.next(1)) {
-    pbf_reader all = example.get_message();
+    pbf_reader all = checked(example).get_message();
     while (all.next(1)) {
-      pbf_reader entry = all.get_message();
+      pbf_reader entry = checked(all).get_message();
       std::string_view name;
       pbf_reader value;
       while (entry.next()) {
         if (entry.tag() == 1) {
-          const auto view = entry.get_view();
+          const auto view = checked(entry).get_view();
           name = {view.data(), view.size()};
         } else if (entry.tag() == 2) {
-          value = entry.get_message();
+          value = checked(entry).get_message();
         } else {
           entry.skip();
         }
@@ -248,6 +256,8 @@ std::shared_ptr<const Source> tfrecord(const std::vector<std::string>& paths, st
         features.push_back({std::string(name), std::nullopt, std::nullopt});
     } catch (const protozero::exception& error) {
       fail(ErrorKind::io, paths.at(0), "row 0 is no tf.train.Example: {}", error.what());
+    } catch (const Error& error) {
+      fail(error.kind(), paths.at(0), "row 0 {}", error.message());
     }
   }
   std::vector<std::string> columns;
