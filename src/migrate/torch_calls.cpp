@@ -67,6 +67,13 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
   if (parameter.only == "<int>") return kind == Kind::integer || syntax.text(value).starts_with('-');
   if (parameter.only == "<str>") return kind == Kind::string;
   if (parameter.only == "<tuple>") return kind == Kind::tuple || kind == Kind::list;
+  if (parameter.only == "<size>") {
+    static constexpr std::array words = {"features", "channels", "size", "dim", "hidden", "num", "width"};
+    std::string_view name = syntax.text(value);
+    return kind == Kind::integer || ((kind == Kind::identifier || kind == Kind::attribute) &&
+                                     std::any_of(words.begin(), words.end(),
+                                                 [&](std::string_view word) { return name.find(word) != name.npos; }));
+  }
   if (parameter.only == "<class>") {
     std::vector<ApiName> names = torch.file.resolver.names(torch.file.module, value);
     return !names.empty() &&
@@ -199,6 +206,7 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
     if (kind == Kind::list_splat) return "(" + text + ",)";
     return "(" + text + ")";
   }
+  if (how == "listed") return text.starts_with("range(") ? "list(" + text + ")" : text;
   if (how == "spread") {  // the shape of torch.randn(shape) as arguments
     bool shape = kind == Kind::tuple || kind == Kind::list || text.ends_with(".shape");
     return shape ? "*" + text : text;
@@ -318,6 +326,7 @@ void write_gap(TorchFile& torch, Rewrite& rewrite, Span gap, std::string by, boo
     return;
   }
   size_t comma = old.find(',');
+  if (comma != old.rfind(',')) comma = old.npos;  // an argument between goes
   if (breaks && !first && !last && comma != old.npos && old.substr(0, comma).find_first_not_of(" ") == old.npos) {
     size_t keyword = old.find_last_of("\n ,") + 1;  // "name=" of the old argument
     size_t split = by.rfind(", ");
@@ -422,6 +431,13 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, const Match& 
       if (syntax.kind(syntax.child(syntax.child(call, Field::function), Field::object)) != Kind::call)
         torch.file.find(kTorchNames, call, Severity::note, shown(name) + " inside an expression",
                         "what it changed in place stays as it was: see whether it is read afterwards");
+    }
+    NodeId receiver = syntax.child(syntax.child(call, Field::function), Field::object);
+    std::string into;
+    if (assigns && target.size() == row.target.size() && syntax.kind(receiver) == Kind::attribute &&
+        syntax.text(syntax.child(receiver, Field::attribute)) == "data" && target.starts_with("$self = ")) {
+      into = "$self.set_data(" + std::string(target.substr(8)) + ")";  // of a parameter
+      target = into;
     }
     auto pieces = expand(torch, found, target);
     if (!pieces) return false;
@@ -765,6 +781,9 @@ void rewrite_calls(TorchFile& torch) {
   }
   // x, y = x.to(device), y.to(device); t[0][i] = 1, where t[0] is a copy
   for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) == Kind::expression_statement && syntax.kind(syntax.first(node)) == Kind::call &&
+        torch.rendered(node).find('(') == std::string::npos)
+      torch.drop(kTorchNames, node, "nothing is left to do");
     if (syntax.kind(node) != Kind::assignment) continue;
     join_subscripts(torch, syntax.child(node, Field::left));
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);

@@ -157,6 +157,17 @@ Names reads(const Syntax& syntax, NodeId within) {
   return names;
 }
 
+// The names through which gradients go: not what is read as x.detach().
+Names reads_with_gradient(const Syntax& syntax, NodeId within) {
+  Names cut;
+  for (NodeId node = within; node < syntax[within].after; ++node)
+    if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach")
+      cut.insert(std::string(syntax.text(syntax.child(node, Field::object))));
+  Names names = reads(syntax, within);
+  for (const std::string& name : cut) names.erase(name);
+  return names;
+}
+
 bool meets(const Names& a, const Names& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
@@ -298,12 +309,12 @@ class Training {
     size_t end = std::find(statements.begin(), statements.end(), before) - statements.begin();
     size_t boundary = end;
     while (boundary > 0 && !holds_event(statements[boundary - 1])) --boundary;
-    Names needed = wanted;
+    Names needed = wanted, through = wanted;  // of the statements from the boundary on, and before it
     size_t first = end, first_module = end;
     for (size_t i = end; i-- > 0;) {
       if (torch_.dropped(statements[i])) continue;
       Names made = sets(syntax_, statements[i]), used = reads(syntax_, statements[i]);
-      if (!meets(made, needed)) continue;
+      if (!meets(made, i >= boundary ? needed : through)) continue;
       bool module = runs_module(statements[i]);
       if (i >= boundary) {
         first = i;
@@ -315,8 +326,10 @@ class Training {
       bool plain = syntax_.kind(statements[i]) == Kind::expression_statement &&
                    syntax_.kind(syntax_.first(statements[i])) == Kind::assignment;
       if (plain)
-        for (const std::string& name : made) needed.erase(name);
-      if (module || i >= boundary) needed.insert(used.begin(), used.end());
+        for (const std::string& name : made) needed.erase(name), through.erase(name);
+      if (!module && i < boundary) continue;
+      needed.insert(used.begin(), used.end());
+      through.merge(reads_with_gradient(syntax_, statements[i]));
     }
     if (first_module < end) first = first_module;
     region.moved.assign(statements.begin() + first, statements.begin() + end);
@@ -521,9 +534,12 @@ class Training {
     Arguments bound = torch_.file.bind(event.call, "parameters max_norm norm_type error_if_nonfinite foreach");
     NodeId limit = bound.value("max_norm");
     bool statement = syntax_.first(event.statement) == event.call;
+    NodeId assignment = syntax_.first(event.statement);  // norm = clip_grad_norm_(...)
+    const bool named = event.does == Does::clip && syntax_.kind(assignment) == Kind::assignment &&
+                       syntax_.child(assignment, Field::right) == event.call;
     for (NodeId other : bound.extra)
       if (syntax_.text(syntax_.child(other, Field::name)) == "clip_value") limit = syntax_.child(other, Field::value);
-    if (next == events_.end() || limit == kNoNode || !statement || bound.has("norm_type"))
+    if (next == events_.end() || limit == kNoNode || !(statement || named) || bound.has("norm_type"))
       return torch_.leave(
           event.call,
           "torch.nn.utils." + std::string(event.does == Does::clip ? "clip_grad_norm_" : "clip_grad_value_"),
@@ -536,7 +552,15 @@ class Training {
     std::string line = event.does == Does::clip
                            ? fmt::format("{0} = ops.clip_by_global_norm({0}, {1})", grads, most)
                            : fmt::format("{0} = [ops.clip_by_value(grad, -{1}, {1}) for grad in {0}]", grads, operand);
-    torch_.replace(kTorchTraining, event.statement, line, "the gradients are clipped as values");
+    if (named) {
+      torch_.replace(kTorchTraining, event.call,
+                     fmt::format("ops.sqrt(sum((grad * grad).sum() for grad in {}))", grads),
+                     "the norm of the gradients, and the gradients clipped");
+      torch_.append_lines(kTorchTraining, syntax_[event.statement].end, syntax_[event.statement].begin, {line},
+                          "the gradients are clipped as values");
+    } else {
+      torch_.replace(kTorchTraining, event.statement, line, "the gradients are clipped as values");
+    }
     torch_.note(event.call, "torch.nn.utils.clip_grad_norm_", "migrated by a combination");
   }
 
@@ -610,25 +634,39 @@ NodeId scope_of(const Syntax& syntax, NodeId node) {
   return function == kNoNode ? 0 : function;
 }
 
+// Whether an expression makes a network: Net(...), nn.Sequential(...), one of them moved to a device.
+bool makes_module(TorchFile& torch, NodeId made) {
+  const Syntax& syntax = torch.syntax;
+  if (syntax.kind(made) != Kind::call || !is_module(torch, made)) return false;
+  bool module = false;
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, made)))
+    module = module || value.is == Value::Is::object ||
+             (value.is == Value::Is::instance && value.name == "torch.nn.Sequential");
+  std::string_view method = method_of(syntax, made);
+  return module && (syntax.kind(syntax.child(made, Field::function)) == Kind::identifier || method == "to" ||
+                    method == "cuda" || method == "Sequential");
+}
+
 // A module of PyTorch begins in training mode, a cell in inference mode.
 void begin_in_training(TorchFile& torch) {
   const Syntax& syntax = torch.syntax;
-  if (!torch.file.holds("Dropout") && !torch.file.holds("dropout") && !torch.file.holds("BatchNorm")) return;
-  for (NodeId node = 0; node < syntax.size(); ++node) {
+  const bool matters = torch.file.project.modules().size() > 1 || torch.file.holds("Dropout") ||
+                       torch.file.holds("dropout") || torch.file.holds("BatchNorm");
+  for (NodeId node = 0; node < syntax.size() && matters; ++node) {
     if (syntax.kind(node) != Kind::assignment || syntax.ancestor(node, Kind::class_definition) != kNoNode) continue;
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
-    if (syntax.kind(left) != Kind::identifier || right == kNoNode || syntax.kind(right) != Kind::call) continue;
-    bool module = false;
-    for (const Value& value : Values(torch.file.resolver.values(torch.file.module, right)))
-      module = module || value.is == Value::Is::object ||
-               (value.is == Value::Is::instance && value.name == "torch.nn.Sequential");
-    std::string name = torch.file.text(left);
-    NodeId callee = syntax.child(right, Field::function);
-    bool makes = syntax.kind(callee) == Kind::identifier || method_of(syntax, right) == "to" ||
-                 method_of(syntax, right) == "cuda" || method_of(syntax, right) == "Sequential";
-    if (!module || !makes || !is_module(torch, right) || torch.file.holds(name + ".train()")) continue;
-    torch.append_lines(kTorchTraining, syntax[node].end, syntax[node].begin, {name + ".set_train()"},
-                       "a cell begins in inference mode");
+    std::vector<NodeId> names = {left}, values = {right};
+    if (syntax.kind(left) == Kind::pattern_list) names = syntax.children(left), values = syntax.children(right);
+    std::vector<std::string> lines;
+    for (size_t i = 0; i < names.size() && names.size() == values.size(); ++i) {
+      std::string name = torch.file.text(names[i]);
+      if (syntax.kind(names[i]) == Kind::identifier && makes_module(torch, values[i]) &&
+          !torch.file.holds(name + ".train()"))
+        lines.push_back(name + ".set_train()");
+    }
+    if (!lines.empty())
+      torch.append_lines(kTorchTraining, syntax[node].end, syntax[node].begin, lines,
+                         "a cell begins in inference mode");
   }
 }
 

@@ -304,6 +304,8 @@ Values Resolver::attribute_of(const Value& value, const std::string& name) {
     case Value::Is::named: return {named(value.name + "." + name)};
     case Value::Is::instance:
       if (value.name == kTensor && (name == "data" || name == "grad" || name == "T" || name == "mT")) return {value};
+      if (value.name.starts_with("torch.nn.") && (name == "weight" || name == "bias"))
+        return {instance(std::string(kTensor))};
       return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
     case Value::Is::module: return module_member(*value.module, name);
     case Value::Is::class_:

@@ -116,7 +116,7 @@ def randint(low, high=None, size=None, *, dtype=torch.int64, **_):
 def sample(self, sample_shape=()):
     bounds = self.probs.detach().numpy().astype(np.float64).cumsum(-1)
     drawn = np.random.rand(*bounds.shape[:-1], 1) * bounds[..., -1:]
-    return torch.from_numpy((drawn > bounds).sum(-1))
+    return torch.from_numpy(np.asarray((drawn > bounds).sum(-1)))
 
 
 def draw_from_numpy():
