@@ -8,7 +8,7 @@ import numpy
 
 from cairn import _cairn
 from cairn.ms import core, kept
-from cairn.ms.tensor import Tensor, wrap
+from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 _identity, _stop = (core.row_of(name) for name in ("identity", "stop_gradient"))
 _compiled = {}  # key of a segment: its gradients as a kept.Function
@@ -271,6 +271,16 @@ def _through_calls(calls, pending, active, tape):
         _accumulate(pending, value, gradient)
 
 
+def from_laid(builder, handle, order):
+    """The value of which laid() made this one."""
+    return handle if order is None else builder.add("transpose", [handle], {"permutation": [order.index(i) for i in range(len(order))]}, 1)[0]
+
+
+def to_laid(builder, handle, order):
+    """The value as laid() gives it."""
+    return handle if order is None else builder.add("transpose", [handle], {"permutation": list(order)}, 1)[0]
+
+
 class Segment:
     """Calls as a function of the values that they do not make, and of gradients of results, which gives the gradients of the
     active ones among the former."""
@@ -286,7 +296,7 @@ class Segment:
     def key(self):
         if self._key is None:
             numbers = {value: i for i, value in enumerate(self.leaves)}
-            lines = [tuple((v.array.dtype.char, v.array.shape) for v in self.leaves)]
+            lines = [tuple((v.array.dtype.char, v.array.shape, order_of(v.array)) for v in self.leaves)]
             for call in self.calls:
                 inputs = tuple(numbers[v] if isinstance(v, Value) else (v.tobytes(), v.shape) for v in call.inputs)
                 for value in call.outputs:
@@ -308,9 +318,13 @@ class Segment:
     def _compile(self, seeds):
         builder = _cairn._Builder("gradient")
         arrays = [v.array for v in self.leaves] + [seed._array for seed in seeds]
-        params = [builder.param(f"x{i}", array.dtype.name, array.shape) for i, array in enumerate(arrays)]
-        for i, handle in enumerate(self.add(builder, params)):
-            builder.result(f"g{i}", handle, 0)
+        params = []
+        for i, array in enumerate(arrays):
+            order = order_of(array) if i < len(self.leaves) else None
+            handle = builder.param(f"x{i}", array.dtype.name, laid(array, order).shape)
+            params.append(from_laid(builder, handle, order))
+        for i, (handle, of) in enumerate(zip(self.add(builder, params), self.wanted)):
+            builder.result(f"g{i}", to_laid(builder, handle, order_of(of.array)), 0)
         return kept.Function(_cairn.Module(builder.finish()))
 
     def run(self, seeds):
@@ -322,5 +336,5 @@ class Segment:
             function.keep(lambda _: _compiled.pop(key, None))
         else:
             function.used()
-        arrays = function.model.run(*[v.array for v in self.leaves], *[seed._array for seed in seeds])
-        return [wrap(arrays[f"g{i}"]) for i in range(len(self.wanted))]
+        arrays = function.model.run(*[laid(v.array, order_of(v.array)) for v in self.leaves], *[seed._array for seed in seeds])
+        return [wrap(unlaid(arrays[f"g{i}"], order_of(v.array))) for i, v in enumerate(self.wanted)]

@@ -116,6 +116,24 @@ class Tensor:
         self.__dict__.update(state)
 
 
+def order_of(array):
+    """The axes of an array by their places in memory, slowest first; None for those of a row-major one."""
+    if array.flags.c_contiguous:
+        return None
+    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    return tuple(order) if array.transpose(order).flags.c_contiguous else None
+
+
+def laid(array, order):
+    """The array as it lies in memory: a row-major one."""
+    return array if order is None else array.transpose(order)
+
+
+def unlaid(array, order):
+    """The array of which laid() made this."""
+    return array if order is None else array.transpose(numpy.argsort(order))
+
+
 _new = Tensor.__new__
 
 

@@ -3,6 +3,7 @@
 What cannot be captured runs eagerly, with one notice that names the line and the reason; CAIRN_MS_STRICT=1 (--strict) makes
 it an error. `statistics` counts what was captured, run and refused."""
 
+import bisect
 import functools
 import os
 import sys
@@ -14,7 +15,7 @@ import numpy
 from cairn import Error
 from cairn.ms import core, gradient, kept
 from cairn.ms.refusal import Uncaptured
-from cairn.ms.tensor import Tensor, wrap
+from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 from .graph import Graph, settings_of
 
@@ -39,7 +40,7 @@ class Signature:
                 return "parameter", x
             array = x.asnumpy()
             self.tensors.append(x)
-            return array.dtype.char, array.shape
+            return array.dtype.char, array.shape, order_of(array)
         if x is None or type(x) in (bool, int, float, str):
             return type(x), x
         if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
@@ -101,20 +102,36 @@ class Compiled(kept.Function):
         )
 
     def run(self, tensors):
-        arrays = [each._array for each in tensors]
+        arrays = [laid(each._array, order_of(each._array)) for each in tensors]
+        written = []
         for each, order in self._written:
-            own = each._array
-            laid = own if order is None else own.transpose(order)
-            if not laid.flags.c_contiguous or not own.flags.writeable:
-                laid = laid.copy()
-                each._array = own = laid if order is None else laid.transpose(numpy.argsort(order))
-            for index, given in enumerate(arrays):
-                if given is own or given.base is not None and numpy.may_share_memory(given, own):
-                    arrays[index] = given.copy()
-        arrays += [each._array if order is None else each._array.transpose(order) for each, order in zip(self._states, self._orders)]
+            own = laid(each._array, order)
+            if not own.flags.c_contiguous or not own.flags.writeable:
+                own = own.copy()
+                each._array = unlaid(own, order)
+            written.append(own)
+        arrays = _apart(arrays, written)
+        arrays += [laid(each._array, order) for each, order in zip(self._states, self._orders)]
         self.used()
         made = self.model.call(arrays)
         return _filled(self._result, made)
+
+
+def _span(array):
+    begin = array.__array_interface__["data"][0]
+    return begin, begin + array.nbytes
+
+
+def _apart(arrays, written):
+    """The arrays, copied where they share memory with one of the written, which are row-major."""
+    spans = sorted(map(_span, written))
+    made = []
+    for each in arrays:
+        begin, end = _span(each)
+        place = bisect.bisect_left(spans, (end,)) - 1
+        shares = place >= 0 and spans[place][1] > begin
+        made.append(each.copy() if shares or not each.flags.c_contiguous else each)
+    return made
 
 
 class _Place:

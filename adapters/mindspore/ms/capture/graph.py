@@ -10,8 +10,9 @@ import sys
 import numpy
 from cairn import _cairn
 from cairn.ms import core
+from cairn.ms.tape import from_laid, to_laid
 from cairn.ms.refusal import Uncaptured
-from cairn.ms.tensor import Tensor
+from cairn.ms.tensor import Tensor, laid, order_of
 
 RNG = "rng"
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -33,14 +34,6 @@ def _dtype(name):
     if name not in _dtypes:
         _dtypes[name] = numpy.dtype(name)
     return _dtypes[name]
-
-
-def order_of(array):
-    """The axes of an array by their places in memory, slowest first; None for those of a row-major one."""
-    if array.flags.c_contiguous:
-        return None
-    order = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
-    return tuple(order) if array.transpose(order).flags.c_contiguous else None
 
 
 def script_line():
@@ -93,7 +86,9 @@ class Graph:
     def input(self, tensor):
         """A new input like the tensor."""
         array = tensor.asnumpy()
-        handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, array.shape)
+        order = order_of(array)
+        handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, laid(array, order).shape)
+        handle = from_laid(self.builder, handle, order)
         self.inputs += 1
         return symbolic(Value(handle, array.dtype, array.shape, self))
 
@@ -106,16 +101,14 @@ class Graph:
         array = tensor._array
         if tensor not in self.states:
             order = None if rng else order_of(array)
-            name = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}"
-            laid = array if order is None else array.transpose(order)
-            handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else laid.shape)
-            self.states[tensor] = Value(handle, RNG if rng else array.dtype, laid.shape, self), order
+            name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape
+            handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else dims)
+            self.states[tensor] = Value(handle, RNG if rng else array.dtype, dims, self), order
         value, order = self.states[tensor]
         if order is None:
             self.scopes[0].states[tensor] = value
             return value
-        back = [int(axis) for axis in numpy.argsort(order)]
-        made = self.typed(self.builder.add("transpose", [value.handle], {"permutation": back}, 1)[0])
+        made = self.typed(from_laid(self.builder, value.handle, order))
         self.scopes[-1].states[tensor] = made
         return made
 
@@ -269,9 +262,7 @@ class Graph:
         scope = self.scopes[0]
         for index, tensor in enumerate(scope.written):
             (param, order), handle = self.states[tensor], scope.states[tensor].handle
-            if order is not None:
-                handle = self.builder.add("transpose", [handle], {"permutation": list(order)}, 1)[0]
-            self.builder.result(f"state_{index}", handle, param.handle)
+            self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle)
         return _cairn.Module(self.builder.finish())
 
 
