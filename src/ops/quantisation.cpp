@@ -84,6 +84,48 @@ void dequantize(KernelContext& context) {
   scale.dtype() == kF32 ? scaled(float()) : scaled(double());
 }
 
+void infer_dequantize_blocks(InferContext& context) {
+  const int64_t bits = context.attr.integer("bits"), block = context.attr.integer("block");
+  const int64_t columns = context.attr.integer("columns");
+  if (bits != 4 && bits != 8) context.fail("bits must be 4 or 8, found {}", bits);
+  if (block < 1 || columns < 0) context.fail("block and columns must be positive, found {} and {}", block, columns);
+  if (context.dtype(0) != kU8) context.fail("x must be u8, found {}", to_string(context.dtype(0)));
+  for (size_t i : {1, 2})
+    if (context.dtype(i) != kF32) context.fail("input {} must be f32, found {}", i, to_string(context.dtype(i)));
+  Dim rows;
+  const auto read = [&](size_t i, int64_t least, bool exact) {
+    const Shape& shape = context.shape(i);
+    if (!shape.ranked) return;
+    const bool fits = shape.rank() == 2 &&
+                      (!shape.dims[1].known() || shape.dims[1].size == least || (!exact && shape.dims[1].size > least));
+    if (!fits || (rows.known() && shape.dims[0].known() && shape.dims[0] != rows))
+      context.fail("input {} must have {}{} elements in each of the rows of x, found {}", i, exact ? "" : "at least ",
+                   least, to_string(context.input(i)));
+    if (!rows.known()) rows = shape.dims[0];
+  };
+  const int64_t blocks = columns / block + (columns % block != 0);
+  read(0, bits == 8 ? columns : columns / 2 + columns % 2, false);
+  read(1, blocks, true);
+  if (!context.shape(2).ranked || context.shape(2).rank() > 0) read(2, blocks, true);
+  context.result(kF32, Shape({rows, Dim(columns)}));
+}
+
+void dequantize_blocks(KernelContext& context) {
+  allocate_results(context);
+  const Tensor &x = context.input(0), &scale = context.input(1), &zero = context.input(2);
+  const int64_t rows = context.output(0).dims()[0], columns = context.output(0).dims()[1];
+  const int64_t block = context.attr.integer("block"), blocks = scale.dims()[1];
+  const bool nibbles = context.attr.integer("bits") == 4;
+  auto* to = data<float>(context.output(0));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < columns; ++i) {
+      const uint8_t byte = data<uint8_t>(x)[row * x.dims()[1] + (nibbles ? i / 2 : i)];
+      const int code = nibbles ? byte >> (i % 2 * 4) & 15 : byte;
+      const int64_t at = row * blocks + i / block;
+      *to++ = (static_cast<float>(code) - data<float>(zero)[zero.rank() ? at : 0]) * data<float>(scale)[at];
+    }
+}
+
 std::vector<Value*> dequantize_parts(Builder& b, const Node& node) {
   const auto as = [&](size_t i, DType dtype) { return b.add("cast", {node.inputs[i]}, {{"dtype", dtype}}); };
   Value* steps = b.add("sub", {as(0, kI32), as(2, kI32)});
@@ -139,6 +181,24 @@ std::vector<OpDef> make_quantisation_rows() {
                  "u8[2, 3, 4], f32[3, 1], u8[3, 1]=[7, 0, 255]", "i32[33, 17], f32[17], i32[]=[0]",
                  "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]",
                  "i8[2, 3], f64[3], i8[]=[5]"}},
+      {.name = "dequantize_blocks",
+       .summary =
+           "(code - zero) * scale for unsigned codes of 4 bits (the first in the low half of a byte) or 8, of so "
+           "many columns; scale and zero (or one for all) are those of each block of a row's codes; bytes behind "
+           "the last code are unused",
+       .inputs = {{"x", Accepts::integers}, {"scale", Accepts::floats}, {"zero", Accepts::floats}},
+       .attributes = {integer("bits", 8), integer("block", 32), integer("columns", 0)},
+       .traits = kNotFoldable,  // as above
+       .infer = infer_dequantize_blocks,
+       .no_gradient = "its codes are integers",
+       .reference = dequantize_blocks,
+       .oracle = {"((np.stack([x & 15, x >> 4], -1).reshape(len(x), -1) if bits == 4 else x)[:, :columns] - "
+                  "(np.repeat(zero, block, 1)[:, :columns] if zero.ndim else zero)) * np.repeat(scale, block, 1)[:, "
+                  ":columns]"},
+       .cases = {"u8[3, 8], f32[3, 2], f32[]=[8] {bits = 4, block = 8, columns = 16}",
+                 "u8[2, 5], f32[2, 3], f32[2, 3] {bits = 4, block = 4, columns = 9}",
+                 "u8[2, 7], f32[2, 2], f32[2, 2] {bits = 8, block = 4, columns = 7}",
+                 "u8[0, 4], f32[0, 1], f32[]=[128] {bits = 8, block = 4, columns = 4}"}},
   };
 }
 

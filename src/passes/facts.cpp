@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 namespace cairn {
 
@@ -169,5 +170,58 @@ Tensor integers_like(const Type& like, const std::vector<int64_t>& values) {
 }
 
 bool along_last_dim(const Tensor& tensor) { return tensor.rank() == 0 || tensor.count() == tensor.dims().back(); }
+
+bool varies_along(const Value* value, size_t axis, size_t rank) {
+  const Shape& shape = value->type.shape;
+  if (!shape.ranked || shape.rank() > rank) return false;
+  for (size_t i = 0; i < shape.rank(); ++i)
+    if (shape.dims[i] != Dim(1) && i + rank - shape.rank() != axis) return false;
+  return true;
+}
+
+namespace {
+
+/// Whether the node makes weights that the product reads as they are stored.
+bool expands_for(const Node& node, const Node& product, bool kernels) {
+  constexpr int64_t kMany = 1 << 10;  // elements
+  const Value* result = node.result();
+  const bool matrices = product.is("matmul") && result->type.shape.rank() == 2;
+  const bool convolution = (product.is("conv2d") || product.is("conv3d")) && product.attr().integer("groups") == 1;
+  if (!(matrices && !product.attr().boolean("transpose_a")) && !(kernels && convolution)) return false;
+  if (product.inputs[1] != result || product.inputs[0] == result || product.result()->type.dtype != kF32) return false;
+  if (element_count(result->type.shape.sizes()).value_or(0) < kMany) return false;
+  const DType from = node.inputs[0]->type.dtype;
+  if (node.is("cast")) return from.is_float() && from.bits == 16;
+  const bool transposed = matrices && product.attr().boolean("transpose_b");
+  if (node.is("dequantize_blocks")) return transposed;
+  const size_t axis = transposed ? 0 : 1;
+  return matrices && from.bits == 8 && varies_along(node.inputs[1], axis, 2) && varies_along(node.inputs[2], axis, 2);
+}
+
+}  // namespace
+
+std::unordered_set<const Node*> expanded_operands(const Block& block, bool kernels) {
+  std::unordered_map<const Value*, const Node*> made;
+  for (const auto& node : block.nodes) {
+    const bool expands = node->is("cast") || node->is("dequantize_linear") || node->is("dequantize_blocks");
+    if (expands && node->result()->type.dtype == kF32 && node->result()->type.is_static())
+      made.emplace(node->result(), node.get());
+  }
+  if (made.empty()) return {};
+  std::unordered_set<const Node*> found;
+  std::unordered_set<const Value*> seen;
+  const auto use = [&](const Value* value, const Node* user) {
+    const auto node = made.find(value);
+    if (node == made.end()) return;
+    if (!seen.insert(value).second || !user || !expands_for(*node->second, *user, kernels))
+      found.erase(node->second);
+    else
+      found.insert(node->second);
+  };
+  for (const auto& node : block.nodes)
+    for (const Value* input : node->inputs) use(input, node.get());
+  for (const Value* result : block.results) use(result, nullptr);
+  return found;
+}
 
 }  // namespace cairn

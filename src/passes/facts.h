@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/module.h"
@@ -43,6 +44,13 @@ std::optional<std::vector<Dim>> known_elements(const Value* value, int depth = 1
 std::optional<std::vector<int64_t>> reshape_operand(const std::vector<Dim>& dims);
 /// 1-D integers of the element type of `like`.
 Tensor integers_like(const Type& like, const std::vector<int64_t>& values);
+
+/// Whether it is one number, or one for each index of this axis of a tensor of so many dims.
+bool varies_along(const Value* value, size_t axis, size_t rank);
+
+/// Nodes that make the right operand of one product of elements in fewer bits: engines expand constant ones while they multiply.
+/// `kernels`: also the kernels of convolutions, which no rule is to change any more.
+std::unordered_set<const Node*> expanded_operands(const Block& block, bool kernels);
 
 /// True for a constant that varies along the last dim at most: one element, or [n], or [1, ..., 1, n].
 bool along_last_dim(const Tensor& tensor);

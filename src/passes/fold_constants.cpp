@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "ir/evaluate.h"
+#include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "support/stop.h"
@@ -89,6 +90,7 @@ void become_constants(Node& node, std::vector<HostValue> values, std::vector<std
 
 size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   size_t folded = 0;
+  const auto expanded = expanded_operands(block, module == nullptr);
   std::unordered_set<const Value*> changed;
   std::unordered_set<const Node*> noted;  // shared constants may have thousands of sources
   std::vector<std::unique_ptr<Node>> nodes;
@@ -103,7 +105,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     module ? void(infer_node(node, module)) : infer_changed(node, changed, false);
     const std::vector<Value*> inputs = node.inputs;
     const bool shape_only = node.op->has(kShapeOnly);
-    if (!fold_node(node, nodes, largest_bytes)) continue;
+    if (expanded.count(&node) || !fold_node(node, nodes, largest_bytes)) continue;
     ++folded;
     if (!module) {
       for (size_t i = place; i < nodes.size(); ++i) changed.insert(nodes[i]->result());

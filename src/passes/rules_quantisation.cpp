@@ -2,6 +2,7 @@
 // numbers takes the integers themselves.
 #include <algorithm>
 
+#include "ir/evaluate.h"
 #include "passes/facts.h"
 #include "passes/passes.h"
 #include "passes/rewriter.h"
@@ -15,15 +16,6 @@ bool is_one(const Value* value) {
   const Shape& shape = value->type.shape;
   return shape.ranked &&
          std::all_of(shape.dims.begin(), shape.dims.end(), [](const Dim& dim) { return dim == Dim(1); });
-}
-
-/// Whether it is one number, or one for each index of this axis of a tensor of so many dims.
-bool varies_along(const Value* value, size_t axis, size_t rank) {
-  const Shape& shape = value->type.shape;
-  if (!shape.ranked || shape.rank() > rank) return false;
-  for (size_t i = 0; i < shape.rank(); ++i)
-    if (shape.dims[i] != Dim(1) && i + rank - shape.rank() != axis) return false;
-  return true;
 }
 
 bool is_depthwise(const Node& conv, const Shape& kernel) {
@@ -218,13 +210,14 @@ const Rule kQuantisationRules[] = {
 std::span<const Rule> quantisation_rules() { return kQuantisationRules; }
 
 size_t dequantize_constants(Block& block, Module& module) {
+  const auto expanded = expanded_operands(block, false);
   Rewriter rewriter(block, &module);
   return rewriter.run([&](Node& node) -> std::optional<std::vector<Value*>> {
-    if (!node.is("dequantize_linear") || !std::all_of(node.inputs.begin(), node.inputs.end(), constant_of)) return {};
-    rewriter.inherit(node.sources);
-    const auto as = [&](Value* x, DType dtype) { return rewriter.add("cast", {x}, {{"dtype", dtype}}); };
-    Value* steps = rewriter.add("sub", {as(node.inputs[0], kI32), as(node.inputs[2], kI32)});
-    return std::vector<Value*>{rewriter.add("mul", {as(steps, node.inputs[1]->type.dtype), node.inputs[1]})};
+    if (!node.is("dequantize_linear") && !node.is("dequantize_blocks")) return {};
+    if (expanded.count(&node) || !std::all_of(node.inputs.begin(), node.inputs.end(), constant_of)) return {};
+    std::vector<Tensor> inputs;
+    for (const Value* input : node.inputs) inputs.push_back(*constant_of(input));
+    return std::vector<Value*>{rewriter.constant(evaluate(node.op->name, inputs, node.attributes))};
   });
 }
 

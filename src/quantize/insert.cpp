@@ -42,7 +42,35 @@ Value* unpacked(Builder& b, const SmallKernel& kernel) {
   return count % 2 == 0 ? all : b.add("slice", {all, b.ints({0}), b.ints({count})});
 }
 
-Value* kernel_value(Builder& b, const SmallKernel& kernel) {
+/// A matrix as codes by rows of output channels, with scales of blocks of these.
+Value* matrix_of_codes(Builder& b, const Layer& layer, const SmallKernel& kernel) {
+  const auto& dims = kernel.integers.dims();
+  const bool nibbles = kernel.bits == 4, turned = layer.inputs == 0;
+  const int64_t k = dims[layer.inputs], n = dims[1 - layer.inputs], bytes = nibbles ? (k + 1) / 2 : k;
+  const int64_t block = kernel.grouped.empty() ? k : kernel.grouped[layer.inputs + 1], blocks = k / block;
+  std::vector<uint8_t> codes(static_cast<size_t>(n * bytes));
+  std::vector<float> scales;
+  const auto integers = kernel.integers.values<int8_t>();
+  const auto given = kernel.scales.values<float>();
+  for (int64_t o = 0; o < n; ++o) {
+    for (int64_t i = 0; i < k; ++i) {
+      const int code = integers[static_cast<size_t>(turned ? i * n + o : o * k + i)] + (nibbles ? 8 : 128);
+      uint8_t& byte = codes[static_cast<size_t>(o * bytes + (nibbles ? i / 2 : i))];
+      byte = static_cast<uint8_t>(byte | code << (nibbles && i % 2 ? 4 : 0));
+    }
+    for (int64_t i = 0; i < blocks; ++i)
+      scales.push_back(given[given.size() == 1 ? 0 : static_cast<size_t>(turned ? i * n + o : o * blocks + i)]);
+  }
+  Value* x = b.add("dequantize_blocks",
+                   {b.constant(Tensor::of(kU8, {n, bytes}, codes)), b.constant(Tensor::of(kF32, {n, blocks}, scales)),
+                    b.scalar(nibbles ? 8 : 128)},
+                   {{"bits", int64_t{kernel.bits}}, {"block", block}, {"columns", k}});
+  return turned ? b.add("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0}}}) : x;
+}
+
+Value* kernel_value(Builder& b, const Layer& layer, const SmallKernel& kernel) {
+  if (kernel.integers.rank() == 2 && !layer.slides && (kernel.bits == 4 || !kernel.grouped.empty()))
+    return matrix_of_codes(b, layer, kernel);
   const bool nibbles = kernel.bits == 4, grouped = !kernel.grouped.empty();
   const auto& dims = kernel.integers.dims();
   Value* x = nibbles ? unpacked(b, kernel) : b.constant(kernel.integers);
@@ -101,7 +129,7 @@ class Insertion {
 
   void enter(const Layer& layer, const std::vector<Value*>& plain, const LayerChoice& choice) {
     layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
-    layer.node->inputs[layer.kernel] = kernel_value(builder_, choice.kernel);
+    layer.node->inputs[layer.kernel] = kernel_value(builder_, layer, choice.kernel);
   }
 
   void leave(const Node& node, const LayerChoice& choice) {

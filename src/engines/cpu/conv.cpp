@@ -106,7 +106,9 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   }
   choose_panel(isa, threads);
   panels_ = ceil_div(spec_.oc, width_);
-  panel_floats_ = static_cast<size_t>(spec_.taps() * spec_.ic * width_);
+  const PanelLayout panel = panel_layout();
+  panel_floats_ =
+      static_cast<size_t>(panel.stored == Stored::floats ? panel.rows * width_ : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
   reads_weights_ = spec_.packed_in_run && spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
                    spec_.ic * spec_.oc * 4 <= kMostBytes;
@@ -134,7 +136,9 @@ void Conv::choose_panel(Isa isa, int threads) {
   const int64_t lane = lanes(isa), pixels = spec_.n * spec_.od * spec_.oh * spec_.ow;
   const bool crowded = spec_.stride_w * spec_.x_pixel * 4 % 4096 == 0;
   const auto divides = [&](int64_t vectors) { return spec_.oc % (vectors * lane) == 0; };
-  if (isa == Isa::avx512) {
+  if (spec_.widest_panel) {
+    vectors_ = isa == Isa::avx512 ? 4 : 2;
+  } else if (isa == Isa::avx512) {
     const bool long_product = is_matrix() && spec_.ic >= 512 && pixels > most_pixels(isa, 4);
     vectors_ = 4;
     if (divides(3) && (!divides(4) || long_product)) vectors_ = 3;
@@ -284,6 +288,8 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * s.x_pixel * 4;
   tile.c_stride = s.y_pixel;
   if (is_matrix() && !integers()) tile.block_steps = block_steps(s.ic);
+  tile.stored = s.stored, tile.zeros = s.zeros;
+  if (panel_layout().scaled()) tile.block_steps = static_cast<int>(s.block);
   tile.residual = s.residual;
   tile.activation = s.activation;
   if (integers()) {
@@ -342,7 +348,12 @@ void Conv::choose_chunks(int threads) {
   }
 }
 
-std::string Conv::layout() const { return fmt::format("panel{} {}x{}", width_, spec_.taps() * spec_.ic, spec_.oc); }
+std::string Conv::layout() const {
+  const auto stored = static_cast<int>(spec_.stored);
+  return fmt::format(
+      "panel{} {}x{}{}", width_, spec_.taps() * spec_.ic, spec_.oc,
+      stored ? fmt::format(" as {} by {}{}", stored, spec_.block, spec_.zeros ? " with zeros" : "") : "");
+}
 
 void Conv::pack(const float* kernel, float* packed, bool transposed) const {
   for (int panel = 0; panel < panels(); ++panel) pack_panel(panel, kernel, packed, transposed);
@@ -437,6 +448,22 @@ void Conv::pack_and_run(Executor& executor, const float* x, const float* weights
     });
   executor.run(panels(), pack);
   run(executor, x, packed, bias, residual, y);
+}
+
+void Conv::expand_and_run(Executor& executor, const float* x, FunctionRef<void(int panel, float* to)> expand,
+                          float* scratch, const float* bias, const void* residual, void* y) const {
+  constexpr int64_t kPixels = 128;  // that make up for expanding a panel once more
+  const auto tiles = static_cast<int64_t>(tiles_.size());
+  const int64_t wanted = pixels_outermost_ ? tiles / tiles_per_chunk_ : ceil_div(3 * executor.width(), panels_);
+  const int64_t parts = std::clamp(wanted, int64_t{1}, std::max<int64_t>(1, tiles * most_pixels_ / kPixels));
+  executor.run(static_cast<int>(parts * panels_), [&](int i, int worker) {
+    const int64_t part = i / panels_;
+    const auto panel = static_cast<int>(i % panels_);
+    float* weights = scratch + static_cast<size_t>(worker) * panel_floats_;
+    expand(panel, weights);
+    multiply(panel, static_cast<int>(part * tiles / parts), static_cast<int>((part + 1) * tiles / parts), x, weights,
+             bias, residual, y);
+  });
 }
 
 std::string Conv::describe() const {

@@ -11,6 +11,7 @@
 
 #include "engines/cpu/window.h"
 #include "support/executor.h"
+#include "support/function_ref.h"
 
 namespace cairn {
 
@@ -27,7 +28,12 @@ struct ConvSpec {
   // Integers: channels are counted in 4-byte elements of A and B, and strides of y in elements of its type.
   Arithmetic arithmetic = Arithmetic::floats;
   IntegerEpilogue epilogue;
-  bool transposed_x = false;   // matrix products only: x is [k, m]
+  bool transposed_x = false;  // matrix products only: x is [k, m]
+  // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
+  Stored stored = Stored::floats;
+  int64_t block = 0;
+  bool zeros = false;
+  bool widest_panel = false;   // for any number of rows
   bool packed_in_run = false;  // the weights are not constant and are packed in every run
   bool plain_weights = false;  // such weights of a product are [ic, oc]: for few rows they are read where they are
   // Strides in floats, for views of larger tensors; 0 for dense tensors.
@@ -69,6 +75,7 @@ class Conv {
   /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias: the start
   /// value of each set and channel, and rows of one number or one a channel, times a factor.
   int64_t panel_width() const { return width_; }
+  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic, width_, spec_.block, spec_.zeros}; }
   const std::vector<std::string>& tap_sets() const { return tap_sets_; }
   struct Row {
     const float* data;
@@ -84,6 +91,10 @@ class Conv {
   /// The same for unpacked weights, which are packed into `packed` first.
   void pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
                     const float* bias, const void* residual, void* y) const;
+  /// The same for weights whose panels are made as they are needed, by `expand`. `scratch` has a panel for each worker.
+  void expand_and_run(Executor& executor, const float* x, FunctionRef<void(int panel, float* to)> expand,
+                      float* scratch, const float* bias, const void* residual, void* y) const;
+  size_t panel_size() const { return panel_floats_; }
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 

@@ -61,10 +61,10 @@ bool extend(Contraction& contraction, const Node& node, const Value* current) {
   return false;
 }
 
-std::optional<Contraction> read_epilogue(const Group& group) {
-  const Node& first = *group.nodes.front();
+std::optional<Contraction> read_epilogue(const Group& group, size_t start = 0) {
+  const Node& first = *group.nodes[start];
   Contraction found{&first, {}, first.result(0)};
-  for (size_t i = 1; i < group.nodes.size(); ++i) {
+  for (size_t i = start + 1; i < group.nodes.size(); ++i) {
     if (!extend(found, *group.nodes[i], found.result)) return std::nullopt;
     found.result = group.nodes[i]->result();
   }
@@ -178,12 +178,32 @@ class Proposer {
       nodes.push_back(next);
       current = next->result();
     }
-    for (; !nodes.empty(); nodes.pop_back()) {
+    if (const Node* stored = stored_operand(node)) {
+      nodes.insert(nodes.begin(), stored);
+      if (take_longest(nodes, 2)) return;
+      nodes.erase(nodes.begin());
+    }
+    take_longest(std::move(nodes), 1);
+  }
+
+  // The node that makes the right operand of constants for this node alone.
+  const Node* stored_operand(const Node& node) const {
+    if (node.inputs.size() < 2 || !uses_.single(node.inputs[1])) return nullptr;
+    const Node* producer = node.inputs[1]->producer;
+    const bool stored = producer && !producer->inputs.empty() && !taken(*producer) &&
+                        std::all_of(producer->inputs.begin(), producer->inputs.end(), constant_of);
+    return stored ? producer : nullptr;
+  }
+
+  // As many of the nodes as a kernel takes.
+  bool take_longest(std::vector<const Node*> nodes, size_t least) {
+    for (; nodes.size() >= least; nodes.pop_back()) {
       Group group = make_group(nodes, uses_);
       if (refuses_(group)) continue;
       take(std::move(group));
-      return;
+      return true;
     }
+    return false;
   }
 
   // Groups the product of integers with as much of what follows as a kernel takes.
@@ -482,6 +502,17 @@ std::optional<Contraction> as_contraction(const Group& group) {
   if (!group.nodes.front()->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
   const auto found = read_epilogue(group);
   return found && group.outputs[0] == found->result ? found : std::nullopt;
+}
+
+std::optional<Contraction> as_stored_contraction(const Group& group) {
+  if (group.nodes.size() < 2 || group.outputs.size() != 1) return std::nullopt;
+  const Node &stored = *group.nodes[0], &node = *group.nodes[1];
+  if (!node.op->has(kContraction) || node.inputs[1] != stored.result() || node.inputs[0] == stored.result())
+    return std::nullopt;
+  auto found = read_epilogue(group, 1);
+  if (!found || group.outputs[0] != found->result) return std::nullopt;
+  found->stored = &stored;
+  return found;
 }
 
 std::optional<Contraction> as_extended(const Group& group, std::string_view op) {

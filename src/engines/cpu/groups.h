@@ -19,6 +19,7 @@ struct Contraction {
   const Node* node = nullptr;
   Epilogue epilogue;
   const Value* result = nullptr;  // the result of the last node, which replaces the node's first result
+  const Node* stored = nullptr;   // makes the right operand of constants of fewer bits
 };
 
 /// The index of the value among the group's inputs.
@@ -58,6 +59,8 @@ std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses 
 
 /// The group read as a contraction with epilogue, or nothing.
 std::optional<Contraction> as_contraction(const Group& group);
+/// The same of a group whose first node makes the right operand of constants that are stored in fewer bits.
+std::optional<Contraction> as_stored_contraction(const Group& group);
 /// The group read as the op of this name with an epilogue on its first result, or nothing.
 std::optional<Contraction> as_extended(const Group& group, std::string_view op);
 

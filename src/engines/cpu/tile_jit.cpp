@@ -22,15 +22,18 @@ constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 constexpr int kAhead = 2048;
 
 struct Code final : Xbyak::CodeGenerator, TileKernel {
-  // Arguments: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; eax, ebx: counters.
+  // Arguments: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; r9: scales of its block; eax, ebx:
+  // counters.
   explicit Code(const TileSpec& spec) : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), spec_(spec) {
     vectors_ = (spec.columns + lanes(spec.isa) - 1) / lanes(spec.isa);
     tail_ = spec.columns % lanes(spec.isa);
     pixels_ = static_cast<int>(spec.pixel_bytes.size());
     int free = registers() - (pixels_ + 1) * vectors_;
     CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
-    broadcasts_ = std::min(needs_product() ? free - 1 : free, 4);
+    broadcasts_ = std::min(needs_product() || has_table() ? free - 1 : free, 4);
+    CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
+    if (has_table()) load_table();
     integers() ? start_integers() : start_with_bias();
     if (spec.block_steps) start_blocks();
     emit_rows();
@@ -49,9 +52,13 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   bool needs_product() const { return integers() && !spec_.dot_products; }
   int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(spec_.isa) * 4; }
-  int panel_bytes() const {
-    return spec_.b_step_bytes ? static_cast<int>(spec_.b_step_bytes) : spec_.vectors * vector_bytes();
+  PanelLayout layout() const {
+    return {spec_.stored, 0, spec_.vectors * lanes(spec_.isa), spec_.block_steps, spec_.zeros};
   }
+  int panel_bytes() const { return static_cast<int>(spec_.b_step_bytes ? spec_.b_step_bytes : layout().bytes_of(1)); }
+  /// Nibbles are looked up among 16 floats.
+  bool has_table() const { return spec_.stored == Stored::nibbles && spec_.isa == Isa::avx512; }
+  Xbyak::Zmm table() const { return Xbyak::Zmm(registers() - 1); }
   Xbyak::Xmm reg(int i) const {
     return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
   }
@@ -126,12 +133,43 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     emit_steps(run.length - blocks * spec_.block_steps, run.pixels);
   }
 
-  void emit_step(int step, uint32_t pixels) {
-    for (int j = 0; j < vectors_; ++j) {
-      const int at = step * panel_bytes() + j * vector_bytes();
-      vmovups(panel(j), ptr[r11 + at]);
-      if (integers()) prefetcht0(ptr[r11 + at + kAhead]);
+  void load_table() { vmovups(table(), ptr[rip + table_at_]); }
+
+  // One vector of the row `step` of B, as floats.
+  void load_row(int j, int step) {
+    const Xbyak::Xmm to = panel(j);
+    const int at = step * panel_bytes(), floats = j * vector_bytes();
+    switch (spec_.stored) {
+      case Stored::floats: vmovups(to, ptr[r11 + at + floats]); break;
+      case Stored::halves: vcvtph2ps(to, ptr[r11 + at + floats / 2]); break;
+      case Stored::brains:
+        vpmovzxwd(to, ptr[r11 + at + floats / 2]);
+        vpslld(to, to, 16);
+        break;
+      case Stored::bytes:
+        vpmovsxbd(to, ptr[r11 + at + floats / 4]);
+        vcvtdq2ps(to, to);
+        break;
+      case Stored::nibbles: load_nibbles(to, ptr[r11 + floats], 4 * step); break;
     }
+    if (spec_.zeros) vsubps(to, to, ptr[r9 + spec_.vectors * vector_bytes() + floats]);
+    if (integers()) prefetcht0(ptr[r11 + at + floats + kAhead]);
+  }
+
+  void load_nibbles(const Xbyak::Xmm& to, const Xbyak::Address& from, int shift) {
+    if (has_table()) {
+      shift ? vpsrld(to, from, static_cast<uint8_t>(shift)) : vmovups(to, from);
+      return vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(to.getIdx()), table());
+    }
+    vmovups(to, from);
+    if (shift) vpsrld(to, to, static_cast<uint8_t>(shift));
+    vandps(to, to, number(0xfU));
+    vcvtdq2ps(to, to);
+    if (!spec_.zeros) vsubps(to, to, number(8.f));
+  }
+
+  void emit_step(int step, uint32_t pixels) {
+    for (int j = 0; j < vectors_; ++j) load_row(j, step);
     for (int i = 0; i < pixels_; ++i) {
       if (!(pixels >> i & 1)) continue;
       Xbyak::Xmm a = broadcast();
@@ -151,10 +189,57 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     vpaddd(sum, sum, product);
   }
 
+  // Blocks whose sums are scaled.
+  void emit_scaled_blocks(const TapRun& run) {
+    const int blocks = run.length / spec_.block_steps;
+    Xbyak::Label block;
+    if (blocks > 1) {
+      mov(ebx, blocks);
+      L(block);
+    }
+    if (blocks) emit_scaled_block(spec_.block_steps, run.pixels);
+    if (blocks > 1) {
+      dec(ebx);
+      jnz(block, T_NEAR);
+    }
+    if (run.length % spec_.block_steps) emit_scaled_block(run.length % spec_.block_steps, run.pixels);
+  }
+
+  void emit_scaled_block(int length, uint32_t pixels) {
+    mov(r9, r11);
+    add(r11, static_cast<int>(layout().header_bytes()));
+    const int unroll = spec_.stored == Stored::nibbles ? 8 : kUnroll, loops = length / unroll;
+    const auto steps = [&](int count) {
+      for (int step = 0; step < count; ++step) emit_step(step, pixels);
+      add(r10, static_cast<int>(count * spec_.a_step_bytes));
+      add(r11, static_cast<int>(layout().bytes_of(count)));
+    };
+    Xbyak::Label loop;
+    if (loops > 1) {
+      mov(eax, loops);
+      L(loop);
+    }
+    if (loops) steps(unroll);
+    if (loops > 1) {
+      dec(eax);
+      jnz(loop, T_NEAR);
+    }
+    if (length % unroll) steps(length % unroll);
+    for (int j = 0; j < vectors_; ++j) vmovups(panel(j), ptr[r9 + j * vector_bytes()]);
+    for (int i = 0; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j) {
+        vfmadd213ps(accumulator(i, j), panel(j), kept(i, j));
+        vmovups(kept(i, j), accumulator(i, j));
+        clear(accumulator(i, j));
+      }
+  }
+
   void emit_run(const TapRun& run) {
     lea(r10, ptr[rdi + static_cast<int>(run.a_bytes)]);
     lea(r11, ptr[rsi + run.b_row * panel_bytes()]);
-    if (spec_.block_steps)
+    if (layout().scaled())
+      emit_scaled_blocks(run);
+    else if (spec_.block_steps)
       emit_blocks(run);
     else
       emit_steps(run.length, run.pixels);
@@ -284,6 +369,11 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   }
   Xbyak::Address number(float value) { return number(std::bit_cast<uint32_t>(value)); }
   void emit_numbers() {
+    if (has_table()) {
+      align(64);
+      L(table_at_);
+      for (int i = 0; i < 16; ++i) dd(std::bit_cast<uint32_t>(static_cast<float>(spec_.zeros ? i : i - 8)));
+    }
     if (numbers_.empty()) return;
     align(64);
     L(numbers_at_);
@@ -382,7 +472,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
 
   TileSpec spec_;
   std::vector<uint32_t> numbers_;
-  Xbyak::Label numbers_at_;
+  Xbyak::Label numbers_at_, table_at_;
   int vectors_ = 0, tail_ = 0, pixels_ = 0, broadcasts_ = 0, next_broadcast_ = 0, mask_ = 0;
 };
 
@@ -415,6 +505,8 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.b_step_bytes);
   append(key, spec.c_stride);
   append(key, spec.block_steps);
+  append(key, spec.stored);
+  append(key, spec.zeros);
   append(key, spec.residual);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);

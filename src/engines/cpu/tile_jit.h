@@ -34,6 +34,35 @@ enum class Arithmetic : uint8_t {
   words,  // 2 steps of k: i16 by i16, summed to i32
 };
 
+/// How floats of B lie in memory.
+enum class Stored : uint8_t {
+  floats,
+  halves,   // f16
+  brains,   // bf16
+  bytes,    // i8 steps
+  nibbles,  // 8 rows of u4 steps, less 8, to an element of 4 bytes
+};
+
+/// A panel of B. Bytes and nibbles stand in blocks of rows, each behind the size of a step, and with `zeros` behind the zero
+/// points as well, of each column; nibbles are then not less 8.
+struct PanelLayout {
+  Stored stored = Stored::floats;
+  int64_t rows = 0, width = 0, block = 0;
+  bool zeros = false;
+
+  bool scaled() const { return stored == Stored::bytes || stored == Stored::nibbles; }
+  int64_t header_bytes() const { return scaled() ? (zeros ? 8 : 4) * width : 0; }
+  int64_t bytes_of(int64_t count) const {  // rows of one block
+    if (stored == Stored::nibbles) return (count + 7) / 8 * 4 * width;
+    return count * width * (stored == Stored::bytes ? 1 : stored == Stored::floats ? 4 : 2);
+  }
+  int64_t bytes() const {
+    if (!scaled()) return bytes_of(rows);
+    return rows / block * (header_bytes() + bytes_of(block)) +
+           (rows % block ? header_bytes() + bytes_of(rows % block) : 0);
+  }
+};
+
 /// What is made of a sum of integers: y = sum * scale[channel] + bias[channel] and, in this order, the steps below.
 struct IntegerEpilogue {
   static constexpr float kNone = std::numeric_limits<float>::infinity();
@@ -67,6 +96,8 @@ struct TileSpec {
   int b_row_rows = 0;                     // between kernel rows in B, in rows
   int64_t b_step_bytes = 0;               // between rows in B; 0: one panel width
   int block_steps = 0;                    // steps summed separately before adding to the total; 0: all in one sum
+  Stored stored = Stored::floats;         // B; scaled blocks of a single run of taps have block_steps
+  bool zeros = false;                     // as in PanelLayout
   int64_t c_stride = 0;                   // floats between pixels in C and in the residual
   bool residual = false;
   Activation activation;

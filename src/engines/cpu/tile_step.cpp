@@ -1,10 +1,12 @@
 #include "engines/cpu/tile_step.h"
 
 #include <algorithm>
+#include <array>
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
+#include "engines/cpu/stored_weights.h"
 #include "support/memory.h"
 
 namespace cairn {
@@ -14,12 +16,18 @@ namespace {
 using Refusal = std::optional<std::string>;
 using Dims = std::vector<int64_t>;
 
+// Products of up to so many rows expand stored weights in registers, those of more a panel at a time.
+constexpr int64_t kFewExpandedRows = 12;
+
+size_t dims_of(const Value* value) { return value->type.shape.rank(); }
+
 /// A contraction in the tile's terms: one convolution, or `offsets.size()` products of equal size.
 struct TileProblem {
   Contraction contraction;
   ConvSpec spec;
   const Value *x = nullptr, *weights = nullptr;  // the node's operands
   bool transposed = false;                       // weights of a product are [n, k]
+  std::optional<StoredWeights> stored;
   struct Offsets {
     int64_t x, weights;  // of one product, in elements; the results are contiguous
   };
@@ -80,10 +88,30 @@ Refusal read_product(TileProblem& problem) {
   return std::nullopt;
 }
 
+Refusal read_stored(TileProblem& problem) {
+  const Node& node = *problem.contraction.node;
+  ConvSpec& spec = problem.spec;
+  const bool product = node.is("matmul");
+  problem.stored = stored_weights(*problem.contraction.stored, problem.transposed);
+  if (!problem.stored || (!product && problem.stored->scale) || (product && dims_of(node.inputs[1]) != 2) ||
+      problem.weights != node.inputs[1] || spec.transposed_x)
+    return "weights are stored as no tile reads them";
+  const Epilogue& epilogue = problem.contraction.epilogue;
+  for (const Value* value : {static_cast<const Value*>(node.inputs[0]), epilogue.bias, epilogue.residual})
+    if (value && value->type.dtype != kF32)
+      return fmt::format("an operand is {}, takes f32", to_string(value->type.dtype));
+  spec.packed_in_run = false;
+  spec.widest_panel = product;
+  if (!product || spec.w > kFewExpandedRows) return std::nullopt;
+  spec.stored = problem.stored->stored, spec.block = problem.stored->block, spec.zeros = problem.stored->zeros;
+  return std::nullopt;
+}
+
 Refusal read_tile(const Group& group, TileProblem& problem) {
-  const auto contraction = as_contraction(group);
+  auto contraction = as_contraction(group);
+  if (!contraction) contraction = as_stored_contraction(group);
   if (!contraction) return "is no matrix product or convolution with bias, addition and activation";
-  if (auto reason = not_f32(group)) return reason;
+  if (auto reason = contraction->stored ? std::nullopt : not_f32(group)) return reason;
   problem.contraction = *contraction;
   if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
   const bool product = contraction->node->is("matmul");
@@ -94,6 +122,8 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   problem.spec.activation = activation_of(contraction->epilogue);
   problem.spec.packed_in_run = !constant_of(problem.weights);
   problem.spec.plain_weights = product && !problem.transposed;
+  if (contraction->stored)
+    if (auto reason = read_stored(problem)) return reason;
   return Conv::refuses(problem.spec, machine_isa());
 }
 
@@ -155,10 +185,11 @@ class TileStep final : public Step {
         offsets_(std::move(problem.offsets)), workers_(context.threads) {
     const Epilogue& epilogue = problem.contraction.epilogue;
     x_ = index_of(group, problem.x);
-    weights_ = index_of(group, problem.weights);
+    weights_ = index_of(group, problem.stored ? problem.stored->codes : problem.weights);
     residual_ = epilogue.residual ? index_of(group, epilogue.residual) : kNone;
     const Tensor* weights = constant_of(problem.weights);
-    keeps_ = !weights && !problem.spec.packed_in_run;
+    if (problem.stored) pack(*problem.stored, context);
+    keeps_ = !weights && !problem.stored && !problem.spec.packed_in_run;
     if (weights && offsets_.size() == 1)
       packed_ = context.packer.packed(
           *weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
@@ -171,6 +202,7 @@ class TileStep final : public Step {
     const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
     auto* y = static_cast<float*>(args.outputs[0]);
     const float* residual = residual_ == kNone ? y : floats(args.inputs[residual_]);
+    if (expands_) return expand(args, x, bias, residual, y);
     if (packed_ || keeps_)
       return conv_.run(args.executor, x, floats(keeps_ ? args.kept : packed_.get()), bias, residual, y);
     const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
@@ -199,13 +231,17 @@ class TileStep final : public Step {
   }
 
   std::string kernel() const override {
+    static constexpr std::array<const char*, 5> kStored = {"", ", f16 weights", ", bf16 weights", ", weights of 8 bits",
+                                                           ", weights of 4 bits"};
     const std::string batch = offsets_.size() > 1 ? fmt::format(", {} products", offsets_.size()) : "";
-    return fmt::format("cpu/tile {}{}{}", conv_.describe(), batch,
+    return fmt::format("cpu/tile {}{}{}{}{}", conv_.describe(), batch, kStored[static_cast<size_t>(layout_.stored)],
+                       expands_ ? " expanded" : "",
                        packed_  ? ""
                        : keeps_ ? ", packed before the loop"
                                 : ", packed in the run");
   }
   size_t workspace() const override {
+    if (expands_) return bias_.workspace() + conv_.panel_size() * 4 * static_cast<size_t>(workers_);
     return bias_.workspace() + (packed_ || keeps_ ? 0 : scratch_floats() * 4 * packers());
   }
   bool reads(size_t input) const override {
@@ -218,6 +254,29 @@ class TileStep final : public Step {
   }
 
  private:
+  void pack(const StoredWeights& weights, MakeContext& context) {
+    layout_ = {weights.stored, weights.rows, conv_.panel_width(), weights.block, weights.zeros};
+    expands_ = spec_.stored == Stored::floats;
+    const std::string name = fmt::format("panel{} as {} by {}{}", layout_.width, static_cast<int>(layout_.stored),
+                                         layout_.block, weights.fingerprint());
+    const auto panels = static_cast<size_t>(conv_.panels());
+    packed_ = context.packer.packed(*constant_of(weights.codes), name, panels * panel_bytes(), [&](void* to) {
+      for (size_t panel = 0; panel < panels; ++panel)
+        weights.pack_panel(layout_, static_cast<int64_t>(panel) * layout_.width,
+                           static_cast<char*>(to) + panel * panel_bytes());
+    });
+  }
+  size_t panel_bytes() const { return whole_lines(static_cast<size_t>(layout_.bytes())); }
+
+  void expand(const StepArgs& args, const float* x, const float* bias, const float* residual, float* y) const {
+    auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
+    const auto panel = [&](int i, float* to) {
+      expand_panel(layout_, static_cast<const char*>(packed_.get()) + static_cast<size_t>(i) * panel_bytes(), to);
+    };
+    Executor& executor = args.executor.width() > workers_ ? serial_executor() : args.executor;
+    conv_.expand_and_run(executor, x, panel, scratch, bias, residual, y);
+  }
+
   /// The number of packing buffers: one per worker when each packs its own product, else one for all.
   size_t packers() const {
     const auto workers = static_cast<size_t>(workers_);
@@ -233,7 +292,9 @@ class TileStep final : public Step {
   int workers_;
   size_t x_, weights_, residual_;
   std::shared_ptr<const void> packed_;
-  bool keeps_ = false;  // the weights are packed once for all turns of a loop
+  bool keeps_ = false;    // the weights are packed once for all turns of a loop
+  PanelLayout layout_;    // of stored weights
+  bool expands_ = false;  // these, a panel at a time
   Bias bias_;
 };
 

@@ -180,11 +180,52 @@ void qlinear_conv(OpContext& c) {
   c.out = {quantized(c, y, 6)};
 }
 
+/// Zero points of `blocks` blocks in each of so many rows, two of 4 bits in a byte; the rows begin with whole bytes.
+Value* unpacked_zeros(OpContext& c, Value* zeros, int64_t rows, int64_t blocks) {
+  Builder& b = c.b;
+  const auto as = [&](Value* x, std::vector<int64_t> dims) {
+    return folded(b.add("reshape", {x, b.constant(Tensor::of_i64(dims))}), b);
+  };
+  Value* low = folded(b.add("bit_and", {zeros, b.number(15, kU8)}), b);
+  Value* high = folded(b.add("shift_right", {zeros, b.number(4, kU8)}), b);
+  Value* pairs = folded(b.add("concat", {as(low, {-1, 1}), as(high, {-1, 1})}, {{"axis", int64_t{1}}}), b);
+  return folded(b.add("slice", {as(pairs, {rows, -1}), b.ints({0, 0}), b.ints({rows, blocks})}), b);
+}
+
+/// The right operand as codes of few bits, by rows of the result's columns.
+void matmul_of_few_bits(OpContext& c) {
+  c.expect_inputs(3, 6);
+  const int64_t k = c.integer("K", 0), n = c.integer("N", 0), bits = c.integer("bits", 4);
+  const int64_t block = c.integer("block_size", 0);
+  if (k < 1 || n < 1 || block < 1)
+    fail(ErrorKind::invalid_model, "", "K, N and block_size must be positive, found {}, {} and {}", k, n, block);
+  if (bits != 4 && bits != 8) c.refuse("weights of {} bits are not supported", bits);
+  if (c.given(4)) c.refuse("an order of the inputs (g_idx) is not supported");
+  const int64_t blocks = (k - 1) / block + 1;
+  const auto rows_of = [&](Value* x, int64_t columns) {
+    return folded(c.b.add("reshape", {x, c.b.constant(Tensor::of_i64({n, columns}))}), c.b);
+  };
+  Value* zero = c.b.scalar(bits == 4 ? 8 : 128);
+  if (c.given(3)) {
+    const bool packed = c.in[3]->type.dtype == kU8;
+    zero = packed && bits == 4 ? unpacked_zeros(c, c.in[3], n, blocks) : rows_of(c.in[3], blocks);
+    zero = folded(cast_to(zero, kF32, c.b), c.b);
+  }
+  Value* scale = rows_of(folded(cast_to(c.in[2], kF32, c.b), c.b), blocks);
+  Value* weights = c.b.add("dequantize_blocks", {rows_of(c.in[1], -1), scale, zero},
+                           {{"bits", bits}, {"block", block}, {"columns", k}});
+  const DType dtype = c.in[0]->type.dtype;
+  Value* y = c.b.add("matmul", {cast_to(c.in[0], kF32, c.b), weights}, {{"transpose_b", true}});
+  if (c.given(5)) y = c.b.add("add", {y, cast_to(c.in[5], kF32, c.b)});
+  c.out = {cast_to(y, dtype, c.b)};
+}
+
 constexpr Row kQuantisationRows[] = {
     {"ConvInteger", conv_integer},
     {"DequantizeLinear", dequantize, nullptr, {}, 0, false, Row::Narrow::knows},
     {"DynamicQuantizeLinear", dynamic_quantize},
     {"MatMulInteger", matmul_integer},
+    {"MatMulNBits", matmul_of_few_bits, nullptr, "com.microsoft"},
     {"QLinearConv", qlinear_conv},
     {"QLinearMatMul", qlinear_matmul},
     {"QuantizeLinear", quantize, nullptr, {}, 0, false, Row::Narrow::knows},

@@ -56,7 +56,7 @@ class Graph:
             [helper.make_tensor_value_info(y, y_type, None)],
             self.constants,
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8)
         Path(path).write_bytes(model.SerializeToString())
 
 
@@ -128,7 +128,37 @@ def integers(path):
     g.save(path, [1, 5, 6, 7], g.add("ConvInteger", x, w, g.constant(U8(117)), pads=[1] * 4), y_type=TensorProto.INT32)
 
 
+def few_bits(path, bits=4, block=32, zeros=None, rows=3):
+    """MatMulNBits: `zeros` are none, packed or floats."""
+    g, k, n = Graph(), 200, 72
+    blocks = -(-k // block)
+    inputs = ["x", g.constant(g.random.integers(0, 256, (n, blocks, block * bits // 8)).astype(U8))]
+    inputs.append(g.constant(g.random.uniform(0.01, 0.02, n * blocks).astype(np.float32)))
+    if zeros == "packed":
+        inputs.append(g.constant(g.random.integers(0, 256, n * -(-blocks * bits // 8)).astype(U8)))
+    elif zeros == "floats":
+        inputs.append(g.constant(g.random.uniform(6, 10, (n, blocks)).astype(np.float32)))
+    g.save(path, [rows, k], g.add("MatMulNBits", *inputs, K=k, N=n, bits=bits, block_size=block, domain="com.microsoft"))
+
+
+def weights_alone(path, rows=3, dtype=np.int8, zero=0):
+    g = Graph()
+    y = g.add("MatMul", "x", g.weights(65, 48, axis=1, dtype=dtype, zero=zero))
+    g.save(path, [rows, 65], g.add("Add", y, g.bias(48)))
+
+
+STORED = {
+    "few_bits": (few_bits, {}, 1e-4),
+    "few_bits_of_many_rows": (few_bits, {"rows": 70, "block": 64}, 1e-4),
+    "few_bits_with_zeros": (few_bits, {"zeros": "packed", "block": 16}, 1e-4),
+    "few_bits_with_zeros_of_floats": (few_bits, {"zeros": "floats", "block": 128}, 1e-4),
+    "few_bits_8": (few_bits, {"bits": 8, "zeros": "packed"}, 5e-4),
+    "weights_alone": (weights_alone, {}, 1e-5),
+    "weights_alone_of_many_rows": (weights_alone, {"rows": 70}, 1e-5),
+    "weights_alone_unsigned": (weights_alone, {"dtype": np.uint8, "zero": 130}, 1e-5),
+}
 CASES = {
+    **STORED,
     "convolution": (convolution, {}, 0.02),
     "convolution_of_aligned_channels": (convolution, {"channels": 64, "filters": 64}, 0.02),
     "convolution_1x1": (convolution, {"channels": 64, "filters": 72, "kernel": 1, "relu": False}, 0.03),
@@ -179,7 +209,7 @@ def test_equals_onnx_runtime_within_a_unit(tmp_path, isa):
     assert not problems, problems
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - {"in_groups"}))
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(STORED) - {"in_groups"}))
 def test_runs_on_integers(command, tmp_path, name):
     make, options, *_ = CASES[name]
     make(tmp_path / "model.onnx", **options)
@@ -188,6 +218,16 @@ def test_runs_on_integers(command, tmp_path, name):
     chosen = "".join(line for line in answer.stdout.splitlines(True) if not line.startswith("  not "))
     assert "cpu/integer_" in chosen
     assert "reference/" not in chosen and "cpu/tile" not in chosen and "cpu/depthwise" not in chosen, chosen
+
+
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_weights_stay_as_small(command, tmp_path, name):
+    make, options, *_ = CASES[name]
+    make(tmp_path / "model.onnx", **options)
+    answer = command("cairn", "why", "model.onnx")
+    assert answer.returncode == 0, answer.stderr
+    chosen = "".join(line for line in answer.stdout.splitlines(True) if not line.startswith("  not "))
+    assert "cpu/tile" in chosen and f"weights of {4 if options.get('bits', 4) == 4 and 'few' in name else 8} bits" in chosen
 
 
 if __name__ == "__main__":
