@@ -117,7 +117,8 @@ Node& Match::node(std::string_view name) const {
 class RuleEngine {
  public:
   RuleEngine(Block& block, Module* module, const SimplifyOptions& options, std::map<std::string, size_t>* effects)
-      : rewriter_(block, module), module_(module), options_(options), effects_(effects) {
+      : rewriter_(block, module), module_(module), options_(options), effects_(effects),
+        expanded_(expanded_operands(block, false)) {
     if (!options.rules) return;
     for (const CompiledRule& rule : compiled_rules())
       if (!options.disabled.count(rule.rule->name))
@@ -163,7 +164,7 @@ class RuleEngine {
   }
 
   bool fold(Node& node, const std::vector<Value*>& inputs) {
-    if (!fold_node(node, rewriter_.place(), options_.largest_bytes)) return false;
+    if (expanded_.count(&node) || !fold_node(node, rewriter_.place(), options_.largest_bytes)) return false;
     ++folded_;
     for (const Value* input : inputs)
       if (input->producer) rewriter_.note(*input->producer, constant_of(input) ? Removal::folded : Removal::shape_only);
@@ -241,6 +242,7 @@ class RuleEngine {
   const SimplifyOptions& options_;
   std::map<std::string, size_t>* effects_;
   std::unordered_map<const OpDef*, std::vector<const CompiledRule*>> by_op_;
+  const std::unordered_set<const Node*> expanded_;
   size_t folded_ = 0;
   int chain_ = 0;
 };

@@ -78,7 +78,8 @@ class ProductText {
     std::string all;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t integer = random_.between(type == "u8" ? 0 : -128, type == "u8" ? 255 : 127);
-      const auto number = static_cast<float>(integer) / (type == "f32" ? 1000 : 64);
+      const bool tiny = i % 3 == 0;  // a denormal half
+      const auto number = static_cast<float>(integer) / (type == "f32" ? 1000.F : tiny ? 0x1p23F : 64);
       all += i ? ", " : "";
       if (type == "u8" || type == "i8")
         all += std::to_string(integer);

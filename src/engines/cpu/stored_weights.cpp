@@ -59,10 +59,11 @@ CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* 
 
 CAIRN_VECTORISED void expand_halves(int64_t count, const uint16_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) {
-    const uint32_t bits = from[i], magnitude = (bits & 0x7fff) << 13, sign = (bits & 0x8000) << 16;
-    const bool special = magnitude >= 0x0f800000;  // infinities and NaN
-    const auto finite = __builtin_bit_cast(uint32_t, as_float(magnitude) * 0x1p112F);
-    to[i] = as_float((special ? magnitude | 0x7f800000 : finite) | sign);
+    const uint32_t bits = from[i], exponent = bits & 0x7c00, magnitude = (bits & 0x7fff) << 13;
+    const float tiny =
+        static_cast<float>(static_cast<int32_t>(bits & 0x3ff)) * 0x1p-24F;  // processors may flush denormals
+    const uint32_t usual = magnitude + (exponent == 0x7c00 ? 0xe0U << 23 : 0x70U << 23);
+    to[i] = as_float((exponent == 0 ? __builtin_bit_cast(uint32_t, tiny) : usual) | (bits & 0x8000) << 16);
   }
 }
 
