@@ -102,7 +102,7 @@ Refusal read_stored(TileProblem& problem) {
       return fmt::format("an operand is {}, takes f32", to_string(value->type.dtype));
   spec.packed_in_run = false;
   spec.widest_panel = product;
-  if (!product || spec.w > kFewExpandedRows) return std::nullopt;
+  if (!product || spec.w > kFewExpandedRows || machine_isa() == Isa::none) return std::nullopt;
   spec.stored = problem.stored->stored, spec.block = problem.stored->block, spec.zeros = problem.stored->zeros;
   return std::nullopt;
 }
