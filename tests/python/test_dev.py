@@ -94,3 +94,12 @@ def test_under_sanitizers_only_the_programs_of_the_filter_are_compiled(monkeypat
     build.sanitized(options.sanitize, options.filter)
     assert "-DCAIRN_SANITIZE=thread" in commands[0]
     assert commands[1][-3:] == ["--target", "test_observe", "test_support"]
+
+
+@pytest.mark.parametrize("command", ["build", "docs", "doctor"])
+def test_commands_without_arguments_do_nothing_when_given_some(command):
+    dev = [sys.executable, ROOT / "tools" / "dev", command]
+    asked = subprocess.run([*dev, "--help"], capture_output=True, text=True)
+    assert asked.returncode == 0 and "new-op NAME" in asked.stdout
+    wrong = subprocess.run([*dev, "more"], capture_output=True, text=True)
+    assert (wrong.returncode, wrong.stderr) == (2, f"dev: {command} takes no 'more'\n")

@@ -138,6 +138,8 @@ COMMANDS = {
     "new-op": new_op,
 }
 
+NO_ARGUMENTS = ("build", "docs", "doctor")
+
 
 def main():
     if len(sys.argv) < 2 or sys.argv[1] in ("help", "-h", "--help"):
@@ -147,6 +149,10 @@ def main():
     if command is None:
         print(f"dev: no command '{sys.argv[1]}'; see ./dev help", file=sys.stderr)
         return 2
+    if sys.argv[1] in NO_ARGUMENTS and sys.argv[2:]:
+        asked = sys.argv[2:] in (["--help"], ["-h"])
+        print(HELP if asked else f"dev: {sys.argv[1]} takes no '{sys.argv[2]}'", file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else 2
     start_log(" ".join(sys.argv[1:]))
     os.environ["PATH"] = "/usr/bin" + os.pathsep + os.environ["PATH"]  # Debian's cmake, ninja and g++ are the pinned ones
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
