@@ -258,7 +258,7 @@ void linear(const Context& c) {
 constexpr const char *kQuantize = "QuantizeLinear", *kDequantize = "DequantizeLinear";
 bool scales_one_dim(const Node& node) {
   const Shape& x = node.inputs[0]->type.shape;
-  if (!x.ranked || node.inputs[2]->type.dtype.bits != 8) return false;
+  if (!x.ranked || node.inputs[1]->type.dtype != kF32 || node.inputs[2]->type.dtype.bits != 8) return false;
   const auto scale = scale_axis(node.inputs[1], x.rank()), zero = scale_axis(node.inputs[2], x.rank());
   return scale && zero && (*zero == -1 || *zero == *scale);
 }

@@ -31,7 +31,10 @@ std::vector<double> doubles_or_tensor(OpContext& c, const std::string& attribute
 }
 
 Labels::Labels(OpContext& c, const char* of_numbers, const char* of_texts)
-    : numbers(c.integers(of_numbers)), texts(c.texts(of_texts)) {}
+    : numbers(c.integers(of_numbers)), texts(c.texts(of_texts)) {
+  if (!numbers.empty() && !texts.empty())
+    fail(ErrorKind::invalid_model, "", "has both {} and {}, expected one of them", of_numbers, of_texts);
+}
 
 Value* Labels::at(Builder& b, Value* classes) const {
   const auto count = static_cast<int64_t>(size());
