@@ -119,6 +119,8 @@ def compare(options):
         record.unlink(missing_ok=True)
         home.mkdir(exist_ok=True)
         fault = run(command + options.arguments, home, log, options.timeout)
+        if fault and name == "torch" and "No module named 'torch'" in fault:
+            return refuse(f"{options.torch} has no PyTorch; --torch PYTHON names one that has", 3)
         if fault:
             text = "".join(f"\n  {each['place']}: {each['text']}" for each in findings[:20]) if name == "mindspore" else ""
             return refuse(f"{fault}; log: {log}{text}", 3)

@@ -108,3 +108,11 @@ numpy.savez({str(tmp_path / "net.npz")!r}, **{{k: v.numpy() for k, v in net.stat
             torch_weights.read(tmp_path / "bad.pth")
         except torch_weights.Refused:
             pass
+
+
+def test_a_python_without_pytorch_is_told(tmp_path):
+    (tmp_path / "train.py").write_text("import torch\n")
+    done = subprocess.run([sys.executable, "-m", "cairn.ms.port", "--to", "mindspore", tmp_path / "train.py", "-o", tmp_path / "port"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr == f"cairn port: {sys.executable} has no PyTorch; --torch PYTHON names one that has\n"

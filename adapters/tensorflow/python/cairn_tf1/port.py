@@ -40,7 +40,8 @@ def parse(arguments):
         prog="cairn port",
         usage="%(prog)s PATH [options] [-- arguments of the script]",
         description=__doc__.split("\n\n")[0].split(": ", 1)[1],
-        epilog="example: cairn port my_project --main train.py -o port --steps 5 -- --epochs 1",
+        epilog="example: cairn port my_project --main train.py -o port --steps 5 -- --epochs 1; "
+        "PyTorch scripts, their weights: cairn port --to mindspore --help",
     )
     parser.add_argument("path", type=Path, help="a script, or the folder of a project")
     parser.add_argument("-m", "--main", help="the program's entry script, relative to the folder; detected otherwise")
