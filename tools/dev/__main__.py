@@ -36,11 +36,13 @@ HELP = """usage: ./dev COMMAND
 Everything needed is installed on first use. Whole output: build/log."""
 
 
-def setup(peers=False):
+def setup(peers=False, mindspore=False):
     machine.ensure_packages()
     machine.ensure_environment(".venv")
     if peers:
         machine.ensure_environment(".venv-peers")
+    if mindspore:
+        machine.ensure_environment(".venv-mindspore")
 
 
 def demo(arguments):
@@ -51,7 +53,7 @@ def demo(arguments):
 
 def test(arguments):
     options = suite.parse(arguments)
-    setup(peers=True)
+    setup(peers=True, mindspore=options.all)
     if options.sanitize:
         build.sanitized(options.sanitize, options.filter)
     else:

@@ -1,4 +1,4 @@
-"""What the tree needs around it: Debian packages, and the Python environments .venv and .venv-peers.
+"""What the tree needs around it: Debian packages, and the Python environments .venv, .venv-peers and .venv-mindspore.
 
 An environment's packages live in a cache folder named by the hash of its lock file, so a second clone takes seconds.
 The environment itself is a thin one in the clone that sees the cached packages through a .pth file: Cairn's own wheel
@@ -18,7 +18,7 @@ from steps import ROOT, StepFailed, run, step
 
 CACHE = Path(os.environ.get("CAIRN_CACHE") or Path.home() / ".cache" / "cairn")
 LIBRARY = Path("lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages")
-LOCKS = {".venv": ROOT / "requirements" / "venv.txt", ".venv-peers": ROOT / "requirements" / "venv-peers.txt"}
+LOCKS = {f".{name}": ROOT / "requirements" / f"{name}.txt" for name in ("venv", "venv-peers", "venv-mindspore")}
 
 
 def debian_packages(name="debian.txt"):
