@@ -150,7 +150,7 @@ endforeach()
 cairn_folder(ir)
 cairn_folder(ops)
 if(CAIRN_SANITIZE)  # at -O0 the prefetch of Eigen's vector code is no constant, which GCC refuses
-  target_compile_definitions(cairn_ops PRIVATE EIGEN_DONT_VECTORIZE)
+  target_compile_definitions(cairn_ops PUBLIC EIGEN_DONT_VECTORIZE)
 endif()
 cairn_folder(autodiff)
 find_package(ZLIB REQUIRED)
@@ -162,6 +162,8 @@ cairn_folder(engine)
 cairn_folder(plan)
 cairn_folder(engines/reference)
 if(NOT CAIRN_FUZZ)  # whose programs run nothing; clang does not take its vectors
+  set_source_files_properties(src/engines/cpu/matrices_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma"
+                              SKIP_PRECOMPILE_HEADERS ON)
   cairn_folder(engines/cpu)
 endif()
 cairn_folder(engines/null)

@@ -77,6 +77,7 @@ constexpr CpuKernel kKernels[] = {
     {"arg", refuses_arg, make_arg},
     {"top_k", refuses_top_k, make_top_k},
     {"cumsum", refuses_cumsum, make_cumsum},
+    {"linear_algebra", refuses_linear_algebra, make_linear_algebra},
     {"trees", refuses_trees, make_trees},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},

@@ -1,0 +1,95 @@
+#include "ops/matrices.h"
+
+#include "ops/kernels.h"
+#include "ops/matrices_body.h"
+
+namespace cairn {
+
+const char* to_string(MatrixFault fault) {
+  switch (fault) {
+    case MatrixFault::singular: return "a matrix is not invertible";
+    case MatrixFault::not_positive: return "a matrix is not positive definite";
+    case MatrixFault::no_eigenvalues: return "the eigenvalues of a matrix were not found";
+    case MatrixFault::none: break;
+  }
+  return "";
+}
+
+std::span<const NamedMatrixRoutine> matrix_routines() { return kMatrixRoutines; }
+
+MatrixRoutine find_matrix_routine(std::span<const NamedMatrixRoutine> routines, std::string_view op) {
+  for (const NamedMatrixRoutine& each : routines)
+    if (each.op == op) return each.routine;
+  return nullptr;
+}
+
+MatrixBatch::MatrixBatch(MatrixRoutine routine, const AttributeView& attributes, std::span<const Type> inputs,
+                         std::span<const Type> results)
+    : routine_(routine) {
+  if (attributes.has("adjoint")) flags_.adjoint = attributes.boolean("adjoint");
+  if (attributes.has("lower")) flags_.lower = attributes.boolean("lower");
+  size_t rank = 0;  // of the batch
+  for (const Type& input : inputs) rank = std::max(rank, input.shape.rank() - 2);
+  const Dims first = results[0].shape.sizes();
+  batch_.assign(first.begin(), first.begin() + static_cast<int64_t>(rank));
+  const auto operand = [&](const Type& type, size_t leading) {
+    const Dims dims = type.shape.sizes();
+    return Operand{
+        type.dtype, dims.size() > leading ? dims[leading] : 1, dims.size() > leading + 1 ? dims[leading + 1] : 1, {}};
+  };
+  for (const Type& type : inputs) {
+    const size_t leading = type.shape.rank() - 2;
+    inputs_.push_back(operand(type, leading));
+    const Dims dims = type.shape.sizes();
+    inputs_.back().strides = broadcast_strides({dims.begin(), dims.begin() + static_cast<int64_t>(leading)}, batch_);
+  }
+  bool empty = true;
+  for (const Type& type : results) {
+    results_.push_back(operand(type, rank));
+    empty = empty && results_.back().rows * results_.back().columns == 0;
+  }
+  count_ = empty ? 0 : count_of(batch_);
+  int64_t elements = 0;
+  for (const auto& operands : {inputs_, results_})
+    for (const Operand& each : operands) elements += each.rows * each.columns;
+  scratch_ = static_cast<size_t>(elements) * sizeof(double);
+}
+
+MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void* const* results,
+                                 double* scratch) const {
+  std::vector<MatrixSpan> in, out;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Operand& operand = inputs_[i];
+    int64_t rest = number, at = 0;
+    for (size_t axis = batch_.size(); axis-- > 0; rest /= batch_[axis])
+      at += rest % batch_[axis] * operand.strides[axis];
+    in.push_back({scratch, operand.rows, operand.columns});
+    with_floats(operand.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      const T* from = static_cast<const T*>(inputs[i]) + at * operand.rows * operand.columns;
+      for (int64_t row = 0; row < operand.rows; ++row)
+        for (int64_t column = 0; column < operand.columns; ++column)
+          scratch[column * operand.rows + row] = static_cast<double>(*from++);
+    });
+    scratch += operand.rows * operand.columns;
+  }
+  for (const Operand& operand : results_) {
+    out.push_back({scratch, operand.rows, operand.columns});
+    scratch += operand.rows * operand.columns;
+  }
+  const MatrixFault fault = routine_(flags_, in.data(), out.data());
+  if (fault != MatrixFault::none) return fault;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Operand& operand = results_[i];
+    with_floats(operand.dtype, [&](auto tag) {
+      using T = decltype(tag);
+      T* to = static_cast<T*>(results[i]) + number * operand.rows * operand.columns;
+      for (int64_t row = 0; row < operand.rows; ++row)
+        for (int64_t column = 0; column < operand.columns; ++column)
+          *to++ = T(static_cast<Compute<T>>(out[i].data[column * operand.rows + row]));
+    });
+  }
+  return MatrixFault::none;
+}
+
+}  // namespace cairn

@@ -1,0 +1,202 @@
+// The routines of matrices.h by Eigen. A file that is compiled for more than every processor has gives Eigen's namespace another
+// name, so that the linker takes nothing of it for others, and uses no templates of the standard library that are no inline code.
+#pragma once
+
+#define EIGEN_MPL2_ONLY
+#include <eigen3/Eigen/Dense>
+
+#include "ops/matrices.h"
+
+namespace cairn {
+
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Map = Eigen::Map<Matrix>;
+
+Map map(const MatrixSpan& span) { return {span.data, span.rows, span.columns}; }
+
+bool has_zero_pivot(const Matrix& a) { return a.diagonal().cwiseAbs().minCoeff() == 0; }
+
+MatrixFault matrix_inverse(MatrixFlags flags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  if (a.size() == 0) return MatrixFault::none;
+  const Eigen::PartialPivLU<Matrix> lu(a);
+  if (has_zero_pivot(lu.matrixLU())) return MatrixFault::singular;
+  map(out[0]) = flags.adjoint ? Matrix(lu.inverse().transpose()) : Matrix(lu.inverse());
+  return MatrixFault::none;
+}
+
+MatrixFault determinant(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  *out[0].data = a.size() == 0 ? 1.0 : Eigen::PartialPivLU<Matrix>(a).determinant();
+  return MatrixFault::none;
+}
+
+MatrixFault log_determinant(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  double sign = 1, log = 0;
+  if (a.size() > 0) {
+    const Eigen::PartialPivLU<Matrix> lu(a);
+    sign = static_cast<double>(lu.permutationP().determinant());
+    for (int64_t i = 0; i < a.rows(); ++i) {
+      const double pivot = lu.matrixLU()(i, i);
+      sign *= pivot > 0 ? 1 : pivot < 0 ? -1 : pivot;
+      log += std::log(std::abs(pivot));
+    }
+  }
+  *out[0].data = sign, *out[1].data = log;
+  return MatrixFault::none;
+}
+
+MatrixFault cholesky(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  Map a = map(in[0]);
+  if (a.size() == 0) return MatrixFault::none;
+  const Eigen::LLT<Eigen::Ref<Matrix>> llt(a);  // in place
+  if (llt.info() != Eigen::Success) return MatrixFault::not_positive;
+  map(out[0]) = llt.matrixL();
+  return MatrixFault::none;
+}
+
+MatrixFault matrix_solve(MatrixFlags flags, const MatrixSpan* in, const MatrixSpan* out) {
+  Map a = map(in[0]), b = map(in[1]);
+  if (b.size() == 0) return MatrixFault::none;
+  if (flags.adjoint) a.transposeInPlace();
+  const Eigen::PartialPivLU<Matrix> lu(a);
+  if (has_zero_pivot(lu.matrixLU())) return MatrixFault::singular;
+  map(out[0]) = lu.solve(b);
+  return MatrixFault::none;
+}
+
+MatrixFault triangular_solve(MatrixFlags flags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  Map b = map(in[1]);
+  if (a.size() > 0 && a.diagonal().cwiseAbs().minCoeff() == 0) return MatrixFault::singular;
+  if (b.size() > 0) {
+    if (flags.lower && flags.adjoint)
+      a.triangularView<Eigen::Lower>().transpose().solveInPlace(b);
+    else if (flags.lower)
+      a.triangularView<Eigen::Lower>().solveInPlace(b);
+    else if (flags.adjoint)
+      a.triangularView<Eigen::Upper>().transpose().solveInPlace(b);
+    else
+      a.triangularView<Eigen::Upper>().solveInPlace(b);
+  }
+  map(out[0]) = b;
+  return MatrixFault::none;
+}
+
+/// Of an a with at least one element.
+Matrix orthonormal(const Eigen::HouseholderQR<Matrix>& qr, int64_t columns) {
+  return qr.householderQ() * Matrix::Identity(qr.rows(), columns);
+}
+
+MatrixFault qr(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  Map q = map(out[0]), r = map(out[1]);
+  q.setIdentity(), r.setZero();
+  if (a.size() == 0) return MatrixFault::none;
+  const Eigen::HouseholderQR<Matrix> made(a);
+  q = orthonormal(made, q.cols());
+  const int64_t rows = std::min(r.rows(), a.rows());
+  r.topRows(rows) = Matrix(made.matrixQR().triangularView<Eigen::Upper>()).topRows(rows);
+  return MatrixFault::none;
+}
+
+struct Svd {
+  Matrix u, v;        // orthonormal columns
+  Eigen::VectorXd s;  // falling
+};
+
+/// Rotates pairs of columns of y, and those of v alike, until y's are orthogonal to the last bits.
+void make_orthogonal(Matrix& y, Matrix& v, double zero) {
+  const double close = std::sqrt(static_cast<double>(y.rows())) * std::numeric_limits<double>::epsilon();
+  bool changed = true;
+  for (int sweep = 0; sweep < 40 && changed; ++sweep) {
+    changed = false;
+    for (int64_t i = 0; i + 1 < y.cols(); ++i)
+      for (int64_t j = i + 1; j < y.cols(); ++j) {
+        const double a = y.col(i).squaredNorm(), b = y.col(j).squaredNorm(), product = y.col(i).dot(y.col(j));
+        if (std::abs(product) <= close * std::sqrt(a) * std::sqrt(b) + 1e-20 * zero * zero) continue;
+        changed = true;
+        const double cotangent = (b - a) / (2 * product);  // of twice the angle
+        const double tangent = std::copysign(1 / (std::abs(cotangent) + std::hypot(1, cotangent)), cotangent);
+        const Eigen::JacobiRotation<double> turn(1 / std::hypot(1, tangent), tangent / std::hypot(1, tangent));
+        y.applyOnTheRight(i, j, turn);
+        v.applyOnTheRight(i, j, turn);
+      }
+  }
+}
+
+/// x = u diag(s) v^T of a finite matrix with at least as many rows as columns: the eigenvectors of x^T x make the columns
+/// of x v nearly orthogonal, rotations of pairs (one-sided Jacobi, Hestenes 1958) make them so to the last bits, which the
+/// square would lose. u has `columns` columns.
+Svd svd_of_tall(Matrix x, int64_t columns) {
+  const double scale = x.cwiseAbs().maxCoeff();
+  const int64_t n = x.cols();
+  if (scale > 0) x /= scale;
+  Matrix v = Eigen::SelfAdjointEigenSolver<Matrix>(x.transpose() * x).eigenvectors().rowwise().reverse();
+  Matrix y = x * v;
+  constexpr double kZero = 1e-140;  // a norm; the largest is 1 at least
+  make_orthogonal(y, v, kZero);
+  const Eigen::VectorXd norms = y.colwise().norm();
+  Eigen::Matrix<int64_t, Eigen::Dynamic, 1> order(n);
+  for (int64_t i = 0; i < n; ++i) order[i] = i;
+  std::sort(order.data(), order.data() + n,
+            [&](int64_t a, int64_t b) { return norms[a] != norms[b] ? norms[a] > norms[b] : a < b; });
+  Svd made{Matrix::Zero(x.rows(), columns), Matrix(n, n), Eigen::VectorXd(n)};
+  int64_t rank = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t from = order[i];
+    made.v.col(i) = v.col(from);
+    made.s[i] = norms[from] * scale;
+    if (norms[from] > kZero) made.u.col(rank++) = y.col(from) / norms[from];
+  }
+  if (rank < columns) {
+    const Matrix all = orthonormal(Eigen::HouseholderQR<Matrix>(Matrix(made.u.leftCols(rank))), columns);
+    made.u.rightCols(columns - rank) = all.rightCols(columns - rank);
+  }
+  return made;
+}
+
+MatrixFault svd(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  Map s = map(out[0]), u = map(out[1]), v = map(out[2]);
+  s.setConstant(NAN), u.setConstant(NAN), v.setConstant(NAN);
+  if (a.size() == 0) {
+    u.setIdentity(), v.setIdentity();
+  } else if (a.allFinite()) {
+    const bool wide = a.rows() < a.cols();
+    Svd made = svd_of_tall(wide ? Matrix(a.transpose()) : Matrix(a), wide ? v.cols() : u.cols());
+    if (wide) made.u.swap(made.v);
+    s = made.s, u = made.u, v = made.v;
+  }
+  return MatrixFault::none;
+}
+
+MatrixFault self_adjoint_eig(MatrixFlags, const MatrixSpan* in, const MatrixSpan* out) {
+  const Map a = map(in[0]);
+  Map values = map(out[0]), vectors = map(out[1]);
+  values.setConstant(NAN), vectors.setConstant(NAN);
+  if (a.size() == 0 || !Matrix(a.triangularView<Eigen::Lower>()).allFinite()) return MatrixFault::none;
+  const Eigen::SelfAdjointEigenSolver<Matrix> made(a);
+  if (made.info() != Eigen::Success) return MatrixFault::no_eigenvalues;
+  values = made.eigenvalues(), vectors = made.eigenvectors();
+  return MatrixFault::none;
+}
+
+constexpr NamedMatrixRoutine kMatrixRoutines[] = {
+    {"matrix_inverse", matrix_inverse},
+    {"determinant", determinant},
+    {"log_determinant", log_determinant},
+    {"cholesky", cholesky},
+    {"matrix_solve", matrix_solve},
+    {"triangular_solve", triangular_solve},
+    {"qr", qr},
+    {"svd", svd},
+    {"self_adjoint_eig", self_adjoint_eig},
+};
+
+}  // namespace
+
+}  // namespace cairn
