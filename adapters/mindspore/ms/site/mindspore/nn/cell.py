@@ -8,7 +8,8 @@ from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core, dtypes, promote
+from cairn.ms import core, dtypes, promote, ranks
+from cairn.ms.numerics import collectives
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
 from cairn.ms.refusal import Uncaptured
@@ -410,6 +411,17 @@ class Cell:
         return self
 
     def set_comm_fusion(self, fusion_type, recurse=True):
+        """The bucket in which gradients of the trainable parameters are exchanged between ranks."""
+        for each in self.trainable_params(recurse):
+            each.comm_fusion = fusion_type
+        return self
+
+    def set_broadcast_flag(self, mode=True):
+        """Gives all ranks the parameters of rank 0."""
+        if mode and ranks.several():
+            for each in self.get_parameters():
+                if each.owner is None:
+                    core.assign(each, collectives.broadcast(each, 0, name=each.name))
         return self
 
     def set_jit_config(self, jit_config):
