@@ -24,8 +24,8 @@ Examples:
   cairn ms --support train.py              what it needs and lacks, with lines"""
 
 
-# Variables of which one describes a job of several ranks.
-_JOBS = ("CAIRN_JOB", "OMPI_COMM_WORLD_SIZE", "RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH", "CM_WORKER_SIZE")
+# Variables of which one describes a job of several ranks, beside those of mpirun.
+_JOBS = ("CAIRN_JOB", "RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH", "CM_WORKER_SIZE")
 
 
 class _Fault(Exception):
@@ -73,7 +73,11 @@ def main(words):
         from cairn.ms import support
 
         return _told(lambda: support.main(rest))
-    if not any(name in os.environ for name in _JOBS):
+    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+        from cairn.ms import ranks
+
+        ranks.take_over_mpi()
+    elif not any(name in os.environ for name in _JOBS):
         for name, value in {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}.items():
             os.environ.setdefault(name, value)
     time.clock = getattr(time, "clock", time.perf_counter)  # which scripts of Python 3.7 call
