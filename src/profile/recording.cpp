@@ -117,6 +117,8 @@ SessionInfo session_of(const nlohmann::json& json) {
   session.fp_point = json.value("fp_point", "");
   session.bp_point = json.value("bp_point", "");
   session.counters = json.value("counters", "");
+  session.rank = json.value("rank", int64_t{-1});
+  session.ranks = json.value("ranks", int64_t{1});
   session.step_cost_ns = number_of(json.at("step_cost_ns"));
   for (int64_t time : {session.monotonic_ns, session.real_ns})
     if (time < 0) throw std::out_of_range("a time before the clock's start");

@@ -50,6 +50,7 @@ struct PlanInfo {
 
 struct SessionInfo {
   int64_t pid = 0, threads = 0, monotonic_ns = 0, real_ns = 0;
+  int64_t rank = -1, ranks = 1;  // of the job, where the process is part of one
   std::string host, command, processor, level, fp_point, bp_point;
   std::string counters;     // why the processor's counters are missing
   double step_cost_ns = 0;  // of one recorded step

@@ -14,7 +14,7 @@
 namespace cairn::simulate {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 struct Unit {
   const char* name;

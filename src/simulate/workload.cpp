@@ -43,7 +43,9 @@ class Makers {
       found = true;
       if (!seen_.insert({maker, bytes}).second) continue;
       const StepInfo& earlier = plan_.steps[maker];
-      if (!of_size(earlier, bytes) || !follow(earlier, bytes)) steps[maker] += static_cast<double>(bytes);
+      const bool updates = std::find(earlier.updates.begin(), earlier.updates.end(), bytes) != earlier.updates.end();
+      if (of_size(earlier, bytes) && (follow(earlier, bytes) || updates)) continue;
+      steps[maker] += static_cast<double>(bytes);
     }
     return found;
   }

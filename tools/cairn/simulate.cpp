@@ -64,7 +64,7 @@ Workload measure(const Simulate& asked) {
   Trainer trainer(open(asked.model), asked.training, options);
   values.push_back(labels_for(trainer.inputs().back(), values));
   std::vector<TensorRef> refs;
-  for (const Tensor& each : values) refs.push_back(ref(each));
+  for (const Tensor& each : values) refs.push_back({each.dtype(), each.dims(), each.data()});
   for (int i = 0; i < 3; ++i) trainer.step(refs, trainer.usual_rate());
   const Scratch scratch;
   start_profile({.output = scratch.path.string()});

@@ -30,10 +30,16 @@ def all_reduce(x, reduction="sum", group=ranks.WORLD, **more):
         if reduction in ("sum", "mean"):
             return (all_reduce(dy, reduction, group),)
         if reduction == "prod":
-            return (core.div(all_reduce(core.mul(dy, y), "sum", group), x),)
+            return (core.mul(all_reduce(dy, "sum", group), _product_of_others(x, group)),)
         return (core.mul(all_reduce(dy, "sum", group), basic.cast(core.equal(x, y), basic.nptype(dy))),)
 
     return _called(lambda x: core.all_reduce(x, reduction=reduction, **_of(group), **more), backward, x)
+
+
+def _product_of_others(x, group):
+    of_ranks, own = all_gather(basic.expand(x, 0), group), ranks.group(group)
+    others = [basic.part(of_ranks, 0, i, i + 1) for i in range(own.size) if i != own.rank]
+    return core.reduce_prod(core.concat(*others, axis=0), axes=[0], keep_dims=False) if others else basic.like(x, 1)
 
 
 def all_gather(x, group=ranks.WORLD):
@@ -53,14 +59,13 @@ def reduce_scatter(x, reduction="sum", group=ranks.WORLD):
     return _called(lambda x: core.reduce_scatter(x, reduction=reduction, **_of(group)), backward, x)
 
 
-def broadcast(x, root, group=ranks.WORLD, **more):
+def broadcast(x, root, group=ranks.WORLD):
     """What rank `root` of the group has."""
 
     def backward(x, y, dy):
-        total = all_reduce(dy, "sum", group)
-        return (total if ranks.group(group).rank == root else basic.like(total, 0),)
+        return (core.reduce_to(dy, root=root, **_of(group)),)
 
-    return _called(lambda x: core.broadcast_from(x, root=root, **_of(group), **more), backward, x)
+    return _called(lambda x: core.broadcast_from(x, root=root, **_of(group)), backward, x)
 
 
 def all_to_all(x, group=ranks.WORLD):
@@ -83,21 +88,25 @@ def send(x, to, tag=0, group=ranks.WORLD):
     """x, which goes to a rank of the group as well; its gradient comes from there."""
     shape, dtype = tuple(x.shape), basic.nptype(x)
 
-    def backward(x, y, dy):
-        return (receive(dy, to, shape, dtype, tag, group),)
+    def forward(x):
+        core.send(x, to=to, tag=tag, group=ranks.engine_name(group))
+        return (core.identity(x),)
 
-    return _called(lambda x: core.send(x, to=to, tag=tag, **_of(group)), backward, x)
+    def backward(given, results, gradients):
+        return (core.add(gradients[0], _received(to, shape, dtype, tag, group)),)
+
+    return core.custom(forward, backward, (x,))[0]
 
 
 def receive(after, source, shape, dtype, tag=0, group=ranks.WORLD):
-    """What a rank of the group sends. `after`: a tensor that is computed before."""
+    """What a rank of the group sends; its gradient goes there. `after`: a tensor that is computed before."""
 
-    def backward(after, y, dy):
-        send(dy, source, tag, group)
-        return (basic.like(after, 0),)
+    def backward(given, results, gradients):
+        core.send(gradients[0], to=source, tag=tag, group=ranks.engine_name(group))
+        return (basic.like(given[0], 0),)
 
-    def forward(after):
-        made = core.receive(shape=basic.ints(shape), dtype=dtype, tag=tag, **{"from": source}, **_of(group))
-        return made
+    return core.custom(lambda after: (_received(source, shape, dtype, tag, group),), backward, (after,))[0]
 
-    return _called(forward, backward, after)
+
+def _received(source, shape, dtype, tag, group):
+    return core.receive(shape=[int(each) for each in shape], dtype=np.dtype(dtype), tag=tag, group=ranks.engine_name(group), **{"from": source})

@@ -168,7 +168,7 @@ def _set_fusion(key, value):
         megabytes = 64 if reduced["mode"] == "auto" else reduced["config"]
         if type(megabytes) is not int or megabytes < 0:
             raise ValueError(f"fusion threshold must be larger than 0, but got {megabytes}")
-        job.set_fusion("world", {"bytes": megabytes << 20} if megabytes else {"none": True})
+        job.set_fusion(**({"bytes": megabytes << 20} if megabytes else {"none": True}))
 
 
 def get_auto_parallel_context(attr_key):

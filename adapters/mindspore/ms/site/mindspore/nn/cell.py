@@ -421,7 +421,7 @@ class Cell:
         if mode and ranks.several():
             for each in self.get_parameters():
                 if each.owner is None:
-                    core.assign(each, collectives.broadcast(each, 0, name=each.name))
+                    core.assign(each, collectives.broadcast(each, 0))
         return self
 
     def set_jit_config(self, jit_config):

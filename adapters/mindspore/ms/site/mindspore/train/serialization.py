@@ -86,7 +86,7 @@ def whole_entries(entries, integrated_save):
     if not integrated_save:
         return [(name, each) for name, each in entries if getattr(each, "is_here", True)]
     return [
-        (name, each if getattr(each, "owner", None) is None else collectives.broadcast(each, each.owner, name=f"saving {name}"))
+        (name, each if getattr(each, "owner", None) is None else collectives.broadcast(each, each.owner))
         for name, each in entries
     ]
 
