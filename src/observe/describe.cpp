@@ -93,7 +93,8 @@ class Flow {
   void describe(size_t number, Json& json) {
     Json needs = Json::array(), updates = Json::array();
     for (size_t i : plan_.steps[number].inputs)
-      if (const auto maker = makers_.find(i); maker != makers_.end()) needs.push_back({maker->second, plan_.buffers[i].bytes});
+      if (const auto maker = makers_.find(i); maker != makers_.end())
+        needs.push_back({maker->second, plan_.buffers[i].bytes});
     for (size_t i : plan_.steps[number].outputs) {
       const Buffer& buffer = plan_.buffers[i];
       if (buffer.kind == Buffer::Kind::output && states_.contains(buffer.index)) updates.push_back(buffer.bytes);

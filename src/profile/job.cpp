@@ -9,11 +9,14 @@
 namespace cairn::profile {
 namespace {
 
-const StepInfo& step_of(const Recording& recording, const Record& op) { return recording.plans[op.plan].steps[op.step]; }
+const StepInfo& step_of(const Recording& recording, const Record& op) {
+  return recording.plans[op.plan].steps[op.step];
+}
 
 /// Time in which the interval and the others, which are ordered and lie apart, overlap.
 int64_t overlap(int64_t begin, int64_t end, const std::vector<std::pair<int64_t, int64_t>>& others) {
-  auto at = std::lower_bound(others.begin(), others.end(), begin, [](auto& each, int64_t time) { return each.second <= time; });
+  auto at = std::lower_bound(others.begin(), others.end(), begin,
+                             [](auto& each, int64_t time) { return each.second <= time; });
   int64_t sum = 0;
   for (; at != others.end() && at->first < end; ++at) sum += std::min(end, at->second) - std::max(begin, at->first);
   return sum;
@@ -100,7 +103,8 @@ CollectiveTotal total_of(const std::string& name, std::vector<Meeting>& list, st
   const double times = static_cast<double>(list.size() * list[0].size());
   total.time /= times, total.waited /= times;
   if (moving > 0) total.bandwidth = static_cast<double>(total.bytes * list.size()) / (moving / 1e9);
-  total.last_rank = std::max_element(last.begin(), last.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
+  total.last_rank =
+      std::max_element(last.begin(), last.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
   return total;
 }
 
@@ -122,10 +126,12 @@ Job read_job(const std::vector<std::string>& folders) {
     RankShare& share = job.ranks.emplace_back();
     share.rank = rank;
     share.recording = read_recording(folder);
-    if (!share.recording.remark.empty()) job.remarks.push_back(fmt::format("rank {}: {}", rank, share.recording.remark));
+    if (!share.recording.remark.empty())
+      job.remarks.push_back(fmt::format("rank {}: {}", rank, share.recording.remark));
   }
   for (RankShare& rank : job.ranks) rank.analysis = analyse(rank.recording), find_exchanges(rank);
-  if (job.ranks.size() < 2) fail(ErrorKind::invalid_argument, folders.empty() ? "" : folders[0], "holds one rank; a job has several");
+  if (job.ranks.size() < 2)
+    fail(ErrorKind::invalid_argument, folders.empty() ? "" : folders[0], "holds one rank; a job has several");
   const auto expected = static_cast<size_t>(job.ranks.front().recording.session.ranks);
   if (expected > job.ranks.size())
     job.remarks.push_back(fmt::format("{} of {} ranks are here", job.ranks.size(), expected));
@@ -135,9 +141,11 @@ Job read_job(const std::vector<std::string>& folders) {
   for (auto& [name, list] : meetings)
     if (!list.empty()) job.collectives.push_back(total_of(name, list, caused));
   auto in_all = [](const CollectiveTotal& each) { return each.time * static_cast<double>(each.count); };
-  std::stable_sort(job.collectives.begin(), job.collectives.end(), [&](auto& a, auto& b) { return in_all(a) > in_all(b); });
+  std::stable_sort(job.collectives.begin(), job.collectives.end(),
+                   [&](auto& a, auto& b) { return in_all(a) > in_all(b); });
   if (!caused.empty())
-    job.slowest = std::max_element(caused.begin(), caused.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
+    job.slowest =
+        std::max_element(caused.begin(), caused.end(), [](auto& a, auto& b) { return a.second < b.second; })->first;
   return job;
 }
 

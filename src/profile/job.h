@@ -21,16 +21,17 @@ struct RankShare {
   int64_t shift = 0;  // ns to be added to its times for those of the first rank
   std::vector<Exchange> exchanges;
   uint64_t bytes = 0;
-  int64_t exchanging = 0, waiting = 0, hidden = 0;  // ns in collectives; of them waiting for ranks; while steps ran elsewhere
+  int64_t exchanging = 0, waiting = 0,
+          hidden = 0;  // ns in collectives; of them waiting for ranks; while steps ran elsewhere
 };
 
 struct CollectiveTotal {
   std::string name, op;
-  size_t count = 0;                    // times, each on all ranks
-  uint64_t bytes = 0;                  // of one time
-  double time = 0, waited = 0;         // ns of one time, mean over ranks
-  double bandwidth = 0;                // bytes a second, from when the last rank had come
-  int64_t last_rank = 0;               // that came last most often
+  size_t count = 0;             // times, each on all ranks
+  uint64_t bytes = 0;           // of one time
+  double time = 0, waited = 0;  // ns of one time, mean over ranks
+  double bandwidth = 0;         // bytes a second, from when the last rank had come
+  int64_t last_rank = 0;        // that came last most often
 };
 
 struct Job {

@@ -23,7 +23,8 @@ constexpr uint32_t interned = 12, sequence_flags = 13, clock = 58, defaults = 59
 
 constexpr uint32_t kClockMonotonic = 3, kClockReal = 1;
 constexpr uint32_t kCleared = 1, kNeeds = 2;  // SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
-constexpr uint64_t kProcess = 1, kMemory = 2, kCommunication = 3, kFirstThread = 1000, kFirstModel = 100000, kFirstRange = 1ull << 40;
+constexpr uint64_t kProcess = 1, kMemory = 2, kCommunication = 3, kFirstThread = 1000, kFirstModel = 100000,
+                   kFirstRange = 1ull << 40;
 enum EventType : int32_t { kBegin = 1, kEnd = 2, kCounter = 4 };
 
 /// Where a recording stands in a trace: alone, or as one rank of a job.
@@ -37,8 +38,8 @@ struct Part {
 class Trace {
  public:
   Trace(const Recording& recording, const Analysis& analysis, Writer& file, Part part)
-      : recording_(recording), analysis_(analysis), file_(file), part_(std::move(part)),
-        sequence_(part_.number + 1), first_track_(uint64_t{part_.number} << 44) {}
+      : recording_(recording), analysis_(analysis), file_(file), part_(std::move(part)), sequence_(part_.number + 1),
+        first_track_(uint64_t{part_.number} << 44) {}
 
   void write() {
     if (part_.number == 0) write_clocks();
@@ -149,7 +150,8 @@ class Trace {
     std::string counter;
     pbf_writer(counter).add_enum(3, 3);  // UNIT_SIZE_BYTES
     put_track(kMemory, kProcess, "memory in use", counter, 8);
-    const bool exchanges = std::any_of(recording_.ops.begin(), recording_.ops.end(), [&](auto& op) { return communicates(op); });
+    const bool exchanges =
+        std::any_of(recording_.ops.begin(), recording_.ops.end(), [&](auto& op) { return communicates(op); });
     if (exchanges) put_track(kCommunication, kProcess, "communication");
   }
 

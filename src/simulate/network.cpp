@@ -21,9 +21,9 @@ struct Unit {
   double factor;
 };
 constexpr Unit kTimes[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"", 1}};
-constexpr Unit kSizes[] = {{"", 1},           {"B", 1},           {"kB", 1e3},       {"KB", 1e3},
-                           {"MB", 1e6},       {"GB", 1e9},        {"KiB", 1024},     {"MiB", 1024.0 * 1024},
-                           {"GiB", 1 << 30},  {"kb", 1e3 / 8},    {"Mb", 1e6 / 8},   {"Gb", 1e9 / 8}};
+constexpr Unit kSizes[] = {{"", 1},          {"B", 1},        {"kB", 1e3},     {"KB", 1e3},
+                           {"MB", 1e6},      {"GB", 1e9},     {"KiB", 1024},   {"MiB", 1024.0 * 1024},
+                           {"GiB", 1 << 30}, {"kb", 1e3 / 8}, {"Mb", 1e6 / 8}, {"Gb", 1e9 / 8}};
 
 template <size_t count>
 double parse(std::string text, const Unit (&units)[count], const std::string& option, const char* example) {
@@ -77,7 +77,8 @@ Network from_file(const std::string& path) {
   network.inside = network.between;
   if (json.contains("inside")) {
     if (!json["inside"].is_object()) fail(ErrorKind::invalid_argument, path, "inside must have latency and bandwidth");
-    network.inside = link_of(text_of(json["inside"], "latency", path), text_of(json["inside"], "bandwidth", path), path);
+    network.inside =
+        link_of(text_of(json["inside"], "latency", path), text_of(json["inside"], "bandwidth", path), path);
   }
   if (json.contains("topology")) check_topology(network.topology = text_of(json, "topology", path), path);
   network.ranks_per_host = whole(json, "ranks_per_host", 1, 1, path);
@@ -131,7 +132,8 @@ double parse_seconds(const std::string& text, const std::string& option) {
 }
 
 double parse_bytes(const std::string& text, const std::string& option) {
-  return parse(text.ends_with("/s") ? text.substr(0, text.size() - 2) : text, kSizes, option, "32MB, 12.5GB/s or 100Gb/s");
+  return parse(text.ends_with("/s") ? text.substr(0, text.size() - 2) : text, kSizes, option,
+               "32MB, 12.5GB/s or 100Gb/s");
 }
 
 Network read_network(const std::string& text) {
@@ -164,7 +166,8 @@ Exchange all_reduce(double bytes, int ranks, const Network& network) {
   const double part = bytes / local, p = local;
   const Link per_rank{network.between.latency, network.between.bandwidth / local};
   const Exchange among = on(per_rank, part, (ranks + local - 1) / local, network);
-  const double inside = 2 * (p - 1) * (network.inside.latency + part / network.inside.bandwidth) + (p - 1) * part / network.reduction;
+  const double inside =
+      2 * (p - 1) * (network.inside.latency + part / network.inside.bandwidth) + (p - 1) * part / network.reduction;
   Exchange hosts{inside + among.seconds, among.algorithm + " by hosts"};
   return hosts.seconds < flat.seconds ? hosts : flat;
 }

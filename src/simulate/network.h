@@ -12,10 +12,10 @@ struct Link {
 };
 
 struct Network {
-  Link between;            // hosts
-  Link inside;             // a host; used where ranks_per_host is above 1
-  int ranks_per_host = 1;  // whose ranks share the host's link
-  int cores_per_host = 0;  // 0: every rank has the processors that it was measured with
+  Link between;                   // hosts
+  Link inside;                    // a host; used where ranks_per_host is above 1
+  int ranks_per_host = 1;         // whose ranks share the host's link
+  int cores_per_host = 0;         // 0: every rank has the processors that it was measured with
   std::string topology = "auto";  // ring, tree, direct; auto: the fastest for each size, one level or by hosts
   double reduction = 1e10;        // bytes a second that one rank adds up
   double processor_share = 0;     // of the time of an exchange, which is taken from the rank's computing

@@ -59,7 +59,7 @@ Prediction predict(const Workload& workload, int ranks, const Network& network, 
     done = std::max(done, std::min(last, done + exchange.seconds * (1 - network.processor_share)));
   }
   now += made.computing - done;
-  made.exposed = now - made.computing;
+  made.exposed = std::max(0.0, now - made.computing);
   made.waiting = expected_largest(ranks) * workload.spread * slower;
   made.seconds = now + made.waiting;
   return made;

@@ -29,8 +29,10 @@ struct Prediction {
 Prediction predict(const Workload& workload, int ranks, const Network& network, double bucket = kUsualBucket);
 
 /// A page with the curves, self-contained.
-std::string picture(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions, double bucket);
+std::string picture(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions,
+                    double bucket);
 /// The same facts as JSON.
-std::string json_of(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions, double bucket);
+std::string json_of(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions,
+                    double bucket);
 
 }  // namespace cairn::simulate

@@ -12,7 +12,8 @@ using Json = nlohmann::ordered_json;
 
 Json link_json(const Link& link) { return {{"latency", link.latency}, {"bandwidth", link.bandwidth}}; }
 
-Json whole(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions, double bucket) {
+Json whole(const Workload& workload, const Network& network, const std::vector<Prediction>& predictions,
+           double bucket) {
   Json gradients = Json::array(), made = Json::array();
   for (const Gradient& each : workload.gradients)
     gradients.push_back({{"name", each.name}, {"bytes", each.bytes}, {"ready", each.ready}});
@@ -47,7 +48,9 @@ Json whole(const Workload& workload, const Network& network, const std::vector<P
           {"predictions", std::move(made)}};
 }
 
-std::string dumped(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 

@@ -126,17 +126,20 @@ Workload read_workload(const Recording& recording) {
     last = run.end_ns;
   }
   if (periods.size() < 3)
-    fail(ErrorKind::invalid_argument, recording.folder, "holds {} steps of training; record at least 4", periods.size() + 1);
+    fail(ErrorKind::invalid_argument, recording.folder, "holds {} steps of training; record at least 4",
+         periods.size() + 1);
 
   Workload made;
-  made.name = plan.name, made.steps = periods.size(), made.threads = static_cast<int>(std::max<int64_t>(1, recording.session.threads));
+  made.name = plan.name, made.steps = periods.size(),
+  made.threads = static_cast<int>(std::max<int64_t>(1, recording.session.threads));
   made.seconds = median(periods);
   std::vector<double> deviations;
   for (double each : periods) deviations.push_back(std::abs(each - made.seconds));
   made.spread = 1.4826 * median(deviations);  // of a normal distribution
   for (const auto& [step, bytes] : makers[chosen].steps)
     made.gradients.push_back({plan.steps[step].name, bytes, std::min(made.seconds, median(ready[step]))});
-  if (makers[chosen].given > 0) made.gradients.push_back({"gradients from outside", makers[chosen].given, median(begins)});
+  if (makers[chosen].given > 0)
+    made.gradients.push_back({"gradients from outside", makers[chosen].given, median(begins)});
   std::stable_sort(made.gradients.begin(), made.gradients.end(), [](auto& a, auto& b) { return a.ready < b.ready; });
   return made;
 }

@@ -15,10 +15,10 @@ struct Gradient {
 };
 
 struct Workload {
-  std::string name;     // of the model
-  double seconds = 0;   // of computing in a step: the median over the steps, without the first
-  double spread = 0;    // standard deviation of that, from the median deviation
-  size_t steps = 0;     // that were measured
+  std::string name;    // of the model
+  double seconds = 0;  // of computing in a step: the median over the steps, without the first
+  double spread = 0;   // standard deviation of that, from the median deviation
+  size_t steps = 0;    // that were measured
   int threads = 1;
   std::vector<Gradient> gradients;  // in the order in which they are there
 

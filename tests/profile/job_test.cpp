@@ -14,9 +14,11 @@ constexpr int64_t kMs = 1'000'000;
 
 /// Two iterations of a rank: computing from 0 ms on, an all-reduce of 24 bytes on a second thread from `begin` to `end`, and more
 /// computing from 30 to 50 ms; times are `shift` ms later.
-std::unique_ptr<Written> rank(int number, int64_t begin, int64_t end, const char* host = "h", int64_t shift = 0, int ranks = 2) {
+std::unique_ptr<Written> rank(int number, int64_t begin, int64_t end, const char* host = "h", int64_t shift = 0,
+                              int ranks = 2) {
   auto file = std::make_unique<Written>(Json{{"rank", number}, {"ranks", ranks}, {"host", host}});
-  file->plan({step("forward", "MatMul"), step("gradients/all_reduce", "AllReduce", "communication"), step("other", "MatMul")});
+  file->plan(
+      {step("forward", "MatMul"), step("gradients/all_reduce", "AllReduce", "communication"), step("other", "MatMul")});
   std::vector<Record> records;
   for (int i = 0; i < 2; ++i) {
     const int64_t at = (i * 100 + shift) * kMs;
@@ -62,7 +64,8 @@ TEST(Job, TheTimelineHasAProcessForEachRankWithItsCollectives) {
   const std::string path = first->path() + "/job.perfetto-trace";
   write_job_trace(job, path);
   const std::string bytes = read_file(path, 1 << 20);
-  for (const char* each : {"rank 0 (h, process 1)", "rank 1 (h, process 1)", "communication", "waited for ranks, us", "GB/s"})
+  for (const char* each :
+       {"rank 0 (h, process 1)", "rank 1 (h, process 1)", "communication", "waited for ranks, us", "GB/s"})
     EXPECT_NE(bytes.find(each), std::string::npos) << each;
 }
 

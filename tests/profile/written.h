@@ -88,7 +88,9 @@ class Written {
 inline Record op(int64_t begin, int64_t end, uint32_t number, uint32_t run, uint16_t thread = 0) {
   return {begin, end, 1, number, run, thread, RecordKind::op, 0};
 }
-inline Record whole_run(int64_t begin, int64_t end, uint32_t run) { return {begin, end, 1, 0, run, 0, RecordKind::run, 0}; }
+inline Record whole_run(int64_t begin, int64_t end, uint32_t run) {
+  return {begin, end, 1, 0, run, 0, RecordKind::run, 0};
+}
 inline Record host_step(int64_t step, uint32_t run) { return {step, 0, 1, 0, run, 0, RecordKind::host_step, 0}; }
 
 }  // namespace cairn::profile

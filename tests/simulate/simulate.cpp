@@ -144,25 +144,27 @@ TEST(Simulate, NetworksAreReadFromWordsAndFiles) {
   EXPECT_NEAR(words.between.latency, 2.5e-6, 1e-15);
   EXPECT_NEAR(words.between.bandwidth, 12.5e9, 1);
   EXPECT_EQ(words.topology, "ring");
-  const std::string path = (std::filesystem::temp_directory_path() / ("network_" + std::to_string(::getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("network_" + std::to_string(::getpid()))).string();
   write_file(path, R"({"latency": "5us", "bandwidth": 1e9, "inside": {"latency": 1e-6, "bandwidth": "50GB/s"},
                        "ranks_per_host": 8, "topology": "tree", "processor_share": 0.25})");
   const Network file = read_network(path);
   EXPECT_EQ(file.ranks_per_host, 8);
   EXPECT_NEAR(file.inside.bandwidth, 5e10, 1);
   EXPECT_NEAR(file.processor_share, 0.25, 1e-12);
-  for (const char* wrong : {"{", "[]", R"({"latency": 1})", R"({"latency": 1, "bandwidth": 1, "speed": 1})",
-                            R"({"latency": 1, "bandwidth": 0})", R"({"latency": 1, "bandwidth": 1, "ranks_per_host": 0})",
-                            R"({"latency": 1, "bandwidth": 1, "topology": "star"})",
-                            R"({"latency": 1, "bandwidth": 1, "processor_share": 2})", R"({"latency": {}, "bandwidth": 1})"}) {
+  for (const char* wrong :
+       {"{", "[]", R"({"latency": 1})", R"({"latency": 1, "bandwidth": 1, "speed": 1})",
+        R"({"latency": 1, "bandwidth": 0})", R"({"latency": 1, "bandwidth": 1, "ranks_per_host": 0})",
+        R"({"latency": 1, "bandwidth": 1, "topology": "star"})",
+        R"({"latency": 1, "bandwidth": 1, "processor_share": 2})", R"({"latency": {}, "bandwidth": 1})"}) {
     write_file(path, wrong);
     EXPECT_THROW(read_network(path), Error) << wrong;
   }
   std::filesystem::remove(path);
-  for (const char* wrong : {"", "1us", "1us,2GB,ring,3", "1us,0GB/s", "-1us,1GB/s", "x,1GB/s", "1us,1GB/s,star", "1us,nan"})
-{
-      EXPECT_THROW(read_network(wrong), Error) << wrong;
-    }
+  for (const char* wrong :
+       {"", "1us", "1us,2GB,ring,3", "1us,0GB/s", "-1us,1GB/s", "x,1GB/s", "1us,1GB/s,star", "1us,nan"}) {
+    EXPECT_THROW(read_network(wrong), Error) << wrong;
+  }
 }
 
 // Recordings
@@ -184,7 +186,8 @@ profile::Recording recording(profile::PlanInfo plan, const std::vector<int64_t>&
     const auto number = static_cast<uint32_t>(run);
     made.runs.push_back({now, now + 100'000'000, 0, 0, number, 0, RecordKind::run, 0});
     for (size_t i = 0; i < lengths.size(); now += lengths[i++] * 1'000'000)
-      made.ops.push_back({now, now + lengths[i] * 1'000'000, 0, static_cast<uint32_t>(i), number, 0, RecordKind::op, 0});
+      made.ops.push_back(
+          {now, now + lengths[i] * 1'000'000, 0, static_cast<uint32_t>(i), number, 0, RecordKind::op, 0});
   }
   return made;
 }

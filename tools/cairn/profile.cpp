@@ -197,8 +197,9 @@ void print_ranks(const Job& job) {
                                     [&](auto& each) { return each.model == main_model(rank.analysis); });
     const double hidden = rank.exchanging > 0 ? double(rank.hidden) / double(rank.exchanging) : 0;
     table.add({std::to_string(rank.rank), rank.recording.session.host, std::to_string(mine),
-               text(double(median(rank.analysis, [](auto& each) { return each.period; }))), bytes_text(double(rank.bytes)),
-               text(double(rank.exchanging)), text(double(rank.waiting)), fmt::format("{:.0f} %", 100 * hidden)});
+               text(double(median(rank.analysis, [](auto& each) { return each.period; }))),
+               bytes_text(double(rank.bytes)), text(double(rank.exchanging)), text(double(rank.waiting)),
+               fmt::format("{:.0f} %", 100 * hidden)});
   }
   table.print();
 }
@@ -220,8 +221,9 @@ int merge(std::vector<std::string> words) {
   Table table({"collective", "operator", ">times", ">bytes", ">mean", ">waiting", ">GB/s", ">last rank"});
   for (size_t i = 0; i < std::min<size_t>(15, job.collectives.size()); ++i) {
     const CollectiveTotal& each = job.collectives[i];
-    table.add({each.name, each.op, std::to_string(each.count), bytes_text(double(each.bytes)), seconds_text(each.time / 1e9),
-               seconds_text(each.waited / 1e9), fmt::format("{:.3g}", each.bandwidth / 1e9), std::to_string(each.last_rank)});
+    table.add({each.name, each.op, std::to_string(each.count), bytes_text(double(each.bytes)),
+               seconds_text(each.time / 1e9), seconds_text(each.waited / 1e9),
+               fmt::format("{:.3g}", each.bandwidth / 1e9), std::to_string(each.last_rank)});
   }
   if (!table.empty()) fmt::print("\n"), table.print();
   if (job.slowest >= 0) fmt::print("\nthe others wait most for rank {}\n", job.slowest);
@@ -242,7 +244,8 @@ int run_profile(std::vector<std::string> words) {
     else
       fail(ErrorKind::invalid_argument, name, "is no option of profile; --help shows them");
   }
-  if (words.empty()) fail(ErrorKind::invalid_argument, "", "needs -- and a command, or export, import, query, diff, merge");
+  if (words.empty())
+    fail(ErrorKind::invalid_argument, "", "needs -- and a command, or export, import, query, diff, merge");
   std::string verb = words[0];
   words.erase(words.begin());
   if (verb == "--") {

@@ -21,7 +21,7 @@ using namespace simulate;
 struct Simulate {
   ModelArguments model;  // or a recording
   std::vector<std::string> ranks;
-  std::string network, inside, bucket = "32MiB", output;
+  std::string network, inside, spread, bucket = "32MiB", output;
   int ranks_per_host = 0, cores = 0, steps = 30;
   double processor_share = -1;
   TrainingOptions training;
@@ -107,7 +107,8 @@ Network network_of(const Simulate& asked) {
 void print(const Workload& workload, const std::vector<Prediction>& predictions) {
   fmt::print("{}: a step of {} on one rank, {} gradients of {}, over {} steps\n\n", workload.name,
              seconds_text(workload.seconds), workload.gradients.size(), bytes_text(workload.bytes()), workload.steps);
-  Table table({">ranks", ">step", ">exchange", ">hidden", ">waiting", ">buckets", "algorithm", ">as fast as", ">efficiency"});
+  Table table(
+      {">ranks", ">step", ">exchange", ">hidden", ">waiting", ">buckets", "algorithm", ">as fast as", ">efficiency"});
   for (const Prediction& each : predictions) {
     const double share = each.efficiency(workload.seconds);
     table.add({std::to_string(each.ranks), seconds_text(each.seconds), seconds_text(each.exchanging),
@@ -121,7 +122,9 @@ int simulate_training(const Simulate& asked) {
   const std::vector<int> ranks = numbers_of_ranks(asked.ranks);
   const Network network = network_of(asked);
   const double bucket = parse_bytes(asked.bucket, "--bucket");
-  const Workload workload = workload_of(asked);
+  const double spread = asked.spread.empty() ? -1 : parse_seconds(asked.spread, "--spread");
+  Workload workload = workload_of(asked);
+  if (spread >= 0) workload.spread = spread;
   std::vector<Prediction> predictions;
   for (int each : ranks) predictions.push_back(predict(workload, each, network, bucket));
   if (!asked.output.empty()) write_file(expand_home(asked.output), picture(workload, network, predictions, bucket));
@@ -149,12 +152,17 @@ void add_simulate(Verb& app, Run& run) {
   Verb verb = app.add_verb("simulate", "predict training on many ranks from one that was measured");
   add_model_options(verb, asked->model, asked->json);
   verb.add_option("--ranks", asked->ranks, "numbers of ranks, with commas between them").required().delimiter(',');
-  verb.add_option("--network", asked->network, "latency,bandwidth[,auto|ring|tree|direct] between hosts, or a JSON file").required();
+  verb.add_option("--network", asked->network,
+                  "latency,bandwidth[,auto|ring|tree|direct] between hosts, or a JSON file")
+      .required();
   verb.add_option("--inside", asked->inside, "latency,bandwidth inside a host, else as between hosts");
   verb.add_option("--ranks-per-host", asked->ranks_per_host, "ranks that share a host and its link").positive();
   verb.add_option("--cores", asked->cores, "of a host, for ranks of which it has too few").positive();
-  verb.add_option("--processor-share", asked->processor_share, "of an exchange's time that is taken from computing").within(0.0, 1.0);
+  verb.add_option("--processor-share", asked->processor_share, "of an exchange's time that is taken from computing")
+      .within(0.0, 1.0);
   verb.add_option("--bucket", asked->bucket, "bytes up to which gradients travel together");
+  verb.add_option("--spread", asked->spread,
+                  "standard deviation of a step's time, 0 for ranks of one speed; else as measured");
   verb.add_option("--loss", asked->training.loss, "of a model that is measured now");
   verb.add_option("--optimizer,--optimiser", asked->training.optimiser, "of a model that is measured now");
   verb.add_option("--steps", asked->steps, "that are measured of a model").within(4, 100000);
