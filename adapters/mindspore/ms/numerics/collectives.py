@@ -68,6 +68,13 @@ def broadcast(x, root, group=ranks.WORLD):
     return _called(lambda x: core.broadcast_from(x, root=root, **_of(group)), backward, x)
 
 
+def share(parameters):
+    """Gives all ranks of the job the parameters of rank 0, but for what an optimizer keeps of each rank's own part."""
+    for each in parameters if ranks.several() else ():
+        if each.owner is None:
+            core.assign(each, broadcast(each, 0))
+
+
 def all_to_all(x, group=ranks.WORLD):
     """Part i along axis 0 goes to rank i; the parts that come lie in the order of the ranks."""
     return _called(lambda x: core.all_to_all(x, **_of(group)), lambda x, y, dy: (all_to_all(dy, group),), x)

@@ -8,7 +8,7 @@ from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core, dtypes, promote, ranks
+from cairn.ms import core, dtypes, promote
 from cairn.ms.numerics import collectives
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
@@ -418,10 +418,8 @@ class Cell:
 
     def set_broadcast_flag(self, mode=True):
         """Gives all ranks the parameters of rank 0."""
-        if mode and ranks.several():
-            for each in self.get_parameters():
-                if each.owner is None:
-                    core.assign(each, collectives.broadcast(each, 0))
+        if mode:
+            collectives.share(self.get_parameters())
         return self
 
     def set_jit_config(self, jit_config):
