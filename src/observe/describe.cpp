@@ -1,6 +1,7 @@
 #include "observe/describe.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -81,11 +82,43 @@ Json step_json(const Plan& plan, const PlannedStep& step, const Module& module) 
           {"memory", {bytes.input, bytes.output, bytes.weight, bytes.workspace}}};
 }
 
+/// How values go from step to step, which tells when gradients are there (src/simulate).
+class Flow {
+ public:
+  explicit Flow(const Plan& plan) : plan_(plan) {
+    for (const auto& [result, param] : plan.function->updates) states_.insert(result);
+  }
+
+  /// Called for one step after the other.
+  void describe(size_t number, Json& json) {
+    Json needs = Json::array(), updates = Json::array();
+    for (size_t i : plan_.steps[number].inputs)
+      if (const auto maker = makers_.find(i); maker != makers_.end())
+        needs.push_back({maker->second, plan_.buffers[i].bytes});
+    for (size_t i : plan_.steps[number].outputs) {
+      const Buffer& buffer = plan_.buffers[i];
+      if (buffer.kind == Buffer::Kind::output && states_.contains(buffer.index)) updates.push_back(buffer.bytes);
+      makers_[i] = number;
+    }
+    if (!needs.empty()) json["needs"] = std::move(needs);
+    if (!updates.empty()) json["updates"] = std::move(updates);
+  }
+
+ private:
+  const Plan& plan_;
+  std::set<size_t> states_;
+  std::map<size_t, size_t> makers_;  // of each buffer
+};
+
 }  // namespace
 
 std::string describe_plan(const Plan& plan, const Module& module, uint32_t serial, uint32_t model) {
   Json steps = Json::array();
-  for (const PlannedStep& step : plan.steps) steps.push_back(step_json(plan, step, module));
+  Flow flow(plan);
+  for (const PlannedStep& step : plan.steps) {
+    steps.push_back(step_json(plan, step, module));
+    flow.describe(steps.size() - 1, steps.back());
+  }
   Json buffers = Json::array();
   for (const Buffer& buffer : plan.buffers)
     if (buffer.kind == Buffer::Kind::arena && buffer.bytes > 0)

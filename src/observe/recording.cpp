@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "observe/describe.h"
@@ -64,6 +65,20 @@ std::string command_line() {
     if (c == '\0') c = ' ';
   while (text.ends_with(' ')) text.pop_back();
   return text.substr(0, 4096);
+}
+
+/// Rank and number of ranks, as whatever started this process tells; nothing of a process that is alone.
+std::optional<std::pair<int64_t, int64_t>> rank_of_process() {
+  auto number = [](const char* name) { return std::getenv(name) ? std::atoll(std::getenv(name)) : -1; };
+  if (const char* job = std::getenv("CAIRN_JOB")) {
+    const Json json = Json::parse(job, nullptr, false);
+    if (json.is_object() && json.contains("rank") && json["rank"].is_number_integer() && json.contains("size") &&
+        json["size"].is_number_integer())
+      return std::pair(json["rank"].get<int64_t>(), json["size"].get<int64_t>());
+  }
+  for (const auto& [rank, size] : {std::pair("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), {"RANK_ID", "RANK_SIZE"}})
+    if (number(rank) >= 0 && number(size) > 1) return std::pair(number(rank), number(size));
+  return std::nullopt;
 }
 
 /// The cost of one recorded step: two readings of the clock and a record.
@@ -160,6 +175,7 @@ std::string Recording::session_json(const ProfileOptions& options) {
                {"monotonic_ns", monotonic},
                {"real_ns", real},
                {"step_cost_ns", cost_of_step()}};
+  if (const auto rank = rank_of_process()) json["rank"] = rank->first, json["ranks"] = rank->second;
   std::string refusal;
   if (options.level == ProfileLevel::counters) refusal = Counters().refusal();
   if (!refusal.empty()) json["counters"] = refusal;

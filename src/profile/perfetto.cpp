@@ -6,6 +6,7 @@
 #include <set>
 
 #include "profile/files.h"
+#include "profile/job.h"
 #include "profile/writer.h"
 
 namespace cairn::profile {
@@ -20,26 +21,34 @@ constexpr uint32_t clock_snapshot = 6, timestamp = 8, sequence = 10, event = 11;
 constexpr uint32_t interned = 12, sequence_flags = 13, clock = 58, defaults = 59, track = 60;
 }  // namespace field
 
-constexpr uint32_t kSequence = 1;  // trusted_packet_sequence_id
 constexpr uint32_t kClockMonotonic = 3, kClockReal = 1;
 constexpr uint32_t kCleared = 1, kNeeds = 2;  // SEQ_INCREMENTAL_STATE_CLEARED, SEQ_NEEDS_INCREMENTAL_STATE
-constexpr uint64_t kProcess = 1, kMemory = 2, kFirstThread = 1000, kFirstModel = 100000, kFirstRange = 1ull << 40;
+constexpr uint64_t kProcess = 1, kMemory = 2, kCommunication = 3, kFirstThread = 1000, kFirstModel = 100000,
+                   kFirstRange = 1ull << 40;
 enum EventType : int32_t { kBegin = 1, kEnd = 2, kCounter = 4 };
+
+/// Where a recording stands in a trace: alone, or as one rank of a job.
+struct Part {
+  uint32_t number = 0;  // from 0, in the trace
+  int64_t pid = 0, shift = 0;
+  std::string name = "Cairn";
+  const std::vector<Exchange>* exchanges = nullptr;  // in the order of the recording's collectives
+};
 
 class Trace {
  public:
-  Trace(const Recording& recording, const Analysis& analysis, const std::string& path)
-      : recording_(recording), analysis_(analysis), file_(path) {}
+  Trace(const Recording& recording, const Analysis& analysis, Writer& file, Part part)
+      : recording_(recording), analysis_(analysis), file_(file), part_(std::move(part)), sequence_(part_.number + 1),
+        first_track_(uint64_t{part_.number} << 44) {}
 
   void write() {
-    write_clocks();
+    if (part_.number == 0) write_clocks();
     write_names();
     write_tracks();
     write_runs_and_ops();
     write_ranges();
     write_iterations();
     write_memory();
-    file_.close();
   }
 
  private:
@@ -66,7 +75,7 @@ class Trace {
     clocks.add_enum(2, kClockMonotonic);  // primary_trace_clock
     packet.add_uint64(field::timestamp, static_cast<uint64_t>(recording_.session.monotonic_ns));
     packet.add_uint32(field::clock, kClockMonotonic);
-    packet.add_uint32(field::sequence, kSequence);
+    packet.add_uint32(field::sequence, sequence_);
     packet.add_message(field::clock_snapshot, snapshot);
     put(body);
   }
@@ -97,8 +106,8 @@ class Trace {
       interned.add_message(2, one);  // event_names
     }
     pbf_writer packet(body);
-    packet.add_uint64(field::timestamp, static_cast<uint64_t>(recording_.session.monotonic_ns));
-    packet.add_uint32(field::sequence, kSequence);
+    packet.add_uint64(field::timestamp, static_cast<uint64_t>(recording_.session.monotonic_ns + part_.shift));
+    packet.add_uint32(field::sequence, sequence_);
     packet.add_uint32(field::sequence_flags, kCleared);
     pbf_writer(fallback).add_uint32(field::clock, kClockMonotonic);
     packet.add_message(field::defaults, fallback);
@@ -110,12 +119,12 @@ class Trace {
                  uint32_t more_field = 0) {
     std::string body, descriptor;
     pbf_writer track(descriptor);
-    track.add_uint64(1, id);
+    track.add_uint64(1, first_track_ + id);
     track.add_string(2, name);
-    if (parent) track.add_uint64(5, parent);
+    if (parent) track.add_uint64(5, first_track_ + parent);
     if (more_field) track.add_message(more_field, more.data(), more.size());
     pbf_writer packet(body);
-    packet.add_uint32(field::sequence, kSequence);
+    packet.add_uint32(field::sequence, sequence_);
     packet.add_message(field::track, descriptor);
     put(body);
   }
@@ -123,9 +132,9 @@ class Trace {
   void write_tracks() {
     std::string process;
     pbf_writer writer(process);
-    writer.add_int32(1, static_cast<int32_t>(recording_.session.pid));
-    writer.add_string(6, recording_.session.command.substr(0, 100));
-    put_track(kProcess, 0, "Cairn", process, 3);
+    writer.add_int32(1, static_cast<int32_t>(part_.pid ? part_.pid : recording_.session.pid));
+    writer.add_string(6, part_.pid ? part_.name : recording_.session.command.substr(0, 100));
+    put_track(kProcess, 0, part_.name, process, 3);
     std::vector<bool> used(size_t{UINT16_MAX} + 1);
     for (const auto* list : {&recording_.runs, &recording_.ops})
       for (const Record& record : *list) used[record.thread] = true;
@@ -141,6 +150,9 @@ class Trace {
     std::string counter;
     pbf_writer(counter).add_enum(3, 3);  // UNIT_SIZE_BYTES
     put_track(kMemory, kProcess, "memory in use", counter, 8);
+    const bool exchanges =
+        std::any_of(recording_.ops.begin(), recording_.ops.end(), [&](auto& op) { return communicates(op); });
+    if (exchanges) put_track(kCommunication, kProcess, "communication");
   }
 
   /// Two of these a step: written by hand, as protozero's writer takes five times as long. Both lengths stay below 128.
@@ -152,19 +164,51 @@ class Trace {
       at += protozero::write_varint(at, uint64_t{number} << 3);
       at += protozero::write_varint(at, content);
     };
-    varint(field::timestamp, static_cast<uint64_t>(time));
-    varint(field::sequence, kSequence);
+    varint(field::timestamp, static_cast<uint64_t>(time + part_.shift));
+    varint(field::sequence, sequence_);
     varint(field::sequence_flags, kNeeds);
     *at++ = static_cast<char>(field::event << 3 | 2);
     char* length = at++;
     varint(9, type);
     if (name) varint(10, name);
-    varint(11, track);
+    varint(11, first_track_ + track);
     if (type == kCounter) varint(30, static_cast<uint64_t>(value));
     *length = static_cast<char>(at - length - 1);
     bytes[0] = static_cast<char>(field::packet << 3 | 2);
     bytes[1] = static_cast<char>(at - bytes - kHead);
     file_.text({bytes, static_cast<size_t>(at - bytes)});
+  }
+
+  bool communicates(const Record& op) const { return recording_.plans[op.plan].steps[op.step].kind == "communication"; }
+
+  /// A collective with its bytes and, among the ranks of a job, how long it waited for them and how fast it was then.
+  void put_exchange(const Record& op, size_t number) {
+    const uint64_t bytes = recording_.plans[op.plan].steps[op.step].input_bytes;
+    std::string event, body;
+    pbf_writer writer(event);
+    writer.add_enum(9, kBegin);
+    writer.add_uint64(10, step_names_[op.plan][op.step]);
+    writer.add_uint64(11, first_track_ + kCommunication);
+    auto annotate = [&](const char* name, double value) {
+      std::string one;
+      pbf_writer annotation(one);
+      annotation.add_string(10, name);
+      annotation.add_double(5, value);
+      writer.add_message(4, one);
+    };
+    annotate("bytes", static_cast<double>(bytes));
+    if (part_.exchanges) {
+      const int64_t waited = (*part_.exchanges)[number].waited, moving = op.end_ns - op.begin_ns - waited;
+      annotate("waited for ranks, us", static_cast<double>(waited) / 1e3);
+      if (moving > 0) annotate("GB/s", static_cast<double>(bytes) / static_cast<double>(moving));
+    }
+    pbf_writer packet(body);
+    packet.add_uint64(field::timestamp, static_cast<uint64_t>(op.begin_ns + part_.shift));
+    packet.add_uint32(field::sequence, sequence_);
+    packet.add_uint32(field::sequence_flags, kNeeds);
+    packet.add_message(field::event, event);
+    put(body);
+    put_event(op.end_ns, kEnd, kCommunication);
   }
 
   /// Slices of a track nest: what ends before the next begins is ended first, inner before outer.
@@ -190,12 +234,15 @@ class Trace {
   }
 
   void write_runs_and_ops() {
-    size_t run = 0;
+    size_t run = 0, exchanges = 0;
     auto begin = [&](const Record& record, uint64_t name) { begin_slice(kFirstThread + record.thread, record, name); };
     for (const Record& op : recording_.ops) {
       for (; run < recording_.runs.size() && recording_.runs[run].begin_ns <= op.begin_ns; ++run)
         begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
-      begin(op, step_names_[op.plan][op.step]);
+      if (communicates(op))
+        put_exchange(op, exchanges++);
+      else
+        begin(op, step_names_[op.plan][op.step]);
     }
     for (; run < recording_.runs.size(); ++run) begin(recording_.runs[run], run_names_[recording_.runs[run].plan]);
     end_slices();
@@ -236,7 +283,10 @@ class Trace {
 
   const Recording& recording_;
   const Analysis& analysis_;
-  Writer file_;
+  Writer& file_;
+  const Part part_;
+  const uint32_t sequence_;  // trusted_packet_sequence_id
+  const uint64_t first_track_;
   std::map<std::string, uint64_t> names_;
   std::vector<const std::string*> order_;
   std::vector<std::vector<uint64_t>> step_names_;
@@ -247,7 +297,21 @@ class Trace {
 }  // namespace
 
 void write_perfetto(const Recording& recording, const Analysis& analysis, const std::string& path) {
-  Trace(recording, analysis, path).write();
+  Writer file(path);
+  Trace(recording, analysis, file, {}).write();
+  file.close();
+}
+
+void write_job_trace(const Job& job, const std::string& path) {
+  Writer file(path);
+  for (size_t i = 0; i < job.ranks.size(); ++i) {
+    const RankShare& rank = job.ranks[i];
+    const SessionInfo& session = rank.recording.session;
+    Part part{static_cast<uint32_t>(i), rank.rank + 1, rank.shift,
+              fmt::format("rank {} ({}, process {})", rank.rank, session.host, session.pid), &rank.exchanges};
+    Trace(rank.recording, rank.analysis, file, std::move(part)).write();
+  }
+  file.close();
 }
 
 }  // namespace cairn::profile

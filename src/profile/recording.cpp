@@ -89,7 +89,14 @@ PlanInfo plan_of(const nlohmann::json& json) {
   plan.id = json.at("plan").get<std::string>();
   plan.name = json.at("name").get<std::string>();
   plan.arena_bytes = size_of(json.at("arena_bytes"));
-  for (const nlohmann::json& step : json.at("steps")) plan.steps.push_back(step_of(step));
+  for (const nlohmann::json& step : json.at("steps")) {
+    plan.steps.push_back(step_of(step));
+    for (const nlohmann::json& need : step.value("needs", nlohmann::json::array()))
+      if (size_t maker = size_of(need.at(0)); maker + 1 < plan.steps.size())
+        plan.steps.back().needs.emplace_back(static_cast<uint32_t>(maker), size_of(need.at(1)));
+    for (const nlohmann::json& bytes : step.value("updates", nlohmann::json::array()))
+      plan.steps.back().updates.push_back(size_of(bytes));
+  }
   for (const nlohmann::json& buffer : json.at("buffers")) {
     BufferInfo info{buffer.at(0), size_of(buffer.at(1)), buffer.at(2), buffer.at(3)};
     if (info.first <= info.last && info.last < plan.steps.size()) plan.buffers.push_back(std::move(info));
@@ -110,6 +117,8 @@ SessionInfo session_of(const nlohmann::json& json) {
   session.fp_point = json.value("fp_point", "");
   session.bp_point = json.value("bp_point", "");
   session.counters = json.value("counters", "");
+  session.rank = json.value("rank", int64_t{-1});
+  session.ranks = json.value("ranks", int64_t{1});
   session.step_cost_ns = number_of(json.at("step_cost_ns"));
   for (int64_t time : {session.monotonic_ns, session.real_ns})
     if (time < 0) throw std::out_of_range("a time before the clock's start");

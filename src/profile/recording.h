@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "observe/event_file.h"
@@ -29,6 +30,8 @@ struct StepInfo {
   bool dynamic = false, backward = false;
   double flops = 0, bytes = 0;
   uint64_t input_bytes = 0, output_bytes = 0, weight_bytes = 0, workspace_bytes = 0;
+  std::vector<std::pair<uint32_t, uint64_t>> needs;  // earlier steps whose results it takes, with their bytes
+  std::vector<uint64_t> updates;                     // bytes of each state (weight, slot) that it gives new content
 };
 
 struct BufferInfo {
@@ -47,6 +50,7 @@ struct PlanInfo {
 
 struct SessionInfo {
   int64_t pid = 0, threads = 0, monotonic_ns = 0, real_ns = 0;
+  int64_t rank = -1, ranks = 1;  // of the job, where the process is part of one
   std::string host, command, processor, level, fp_point, bp_point;
   std::string counters;     // why the processor's counters are missing
   double step_cost_ns = 0;  // of one recorded step

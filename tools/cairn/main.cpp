@@ -31,6 +31,7 @@ Examples:
   cairn diff model.om model.onnx               the first operator that computes something else
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn ms train.py --epochs 1                 a MindSpore script, without MindSpore
+  cairn simulate profiles --ranks 8,64 ...     how training would scale, from one rank
   cairn VERB --help                            examples of each verb
 
 Also: atc, omg, msame, msprof and msaccucmp, with the options of the platform's tools.)";
@@ -105,6 +106,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_why(app, run);
   add_check(app, run);
   add_op(app, run);
+  add_simulate(app, run);
   app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_verb("migrate", "move training scripts to this platform").prefix_command();

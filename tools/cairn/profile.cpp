@@ -9,6 +9,7 @@
 #include "observe/profile_options.h"
 #include "profile/export.h"
 #include "profile/files.h"
+#include "profile/job.h"
 #include "session.h"
 #include "support/fault.h"
 #include "support/files.h"
@@ -28,10 +29,12 @@ constexpr const char* kHelp = R"(cairn profile: where the time of a run goes
   cairn profile import DIR      reads the recordings and says whether they are whole
   cairn profile query DIR       a line for each model and iteration that took longest
   cairn profile diff A B        the steps of two recordings, and which became slower
+  cairn profile merge DIR...    the ranks of a job: one timeline, waiting, bandwidth (-o FILE)
   cairn bench MODEL --profile DIR   records a benchmark
 
 Examples:
   cairn profile -- python train.py
+  cairn profile -o profiles -- cairn launch -n 4 train.py && cairn profile merge profiles
   cairn profile -o profiles --level marks -- python train.py --epochs 1
   cairn profile diff PROF_000001_20240131120000000_ABCDEFGH PROF_000001_20240131130000000_IJKLMNOP
 )";
@@ -186,6 +189,49 @@ int diff(const std::string& before, const std::string& after) {
   return 0;
 }
 
+void print_ranks(const Job& job) {
+  Table table({">rank", "host", ">iterations", ">median iteration", ">bytes", ">exchanging", ">waiting", ">hidden"});
+  auto text = [](double ns) { return seconds_text(ns / 1e9); };
+  for (const RankShare& rank : job.ranks) {
+    const auto mine = std::count_if(rank.analysis.iterations.begin(), rank.analysis.iterations.end(),
+                                    [&](auto& each) { return each.model == main_model(rank.analysis); });
+    const double hidden = rank.exchanging > 0 ? double(rank.hidden) / double(rank.exchanging) : 0;
+    table.add({std::to_string(rank.rank), rank.recording.session.host, std::to_string(mine),
+               text(double(median(rank.analysis, [](auto& each) { return each.period; }))),
+               bytes_text(double(rank.bytes)), text(double(rank.exchanging)), text(double(rank.waiting)),
+               fmt::format("{:.0f} %", 100 * hidden)});
+  }
+  table.print();
+}
+
+int merge(std::vector<std::string> words) {
+  std::string output = "job.perfetto-trace";
+  std::vector<std::string> folders;
+  while (!words.empty()) {
+    if (words[0] == "-o" || words[0].starts_with("-o=") || words[0].starts_with("--output")) {
+      output = expand_home(take_value(words));
+      continue;
+    }
+    for (std::string& each : find_recordings(expand_home(words[0]))) folders.push_back(std::move(each));
+    words.erase(words.begin());
+  }
+  const Job job = read_job(folders);
+  write_job_trace(job, output);
+  print_ranks(job);
+  Table table({"collective", "operator", ">times", ">bytes", ">mean", ">waiting", ">GB/s", ">last rank"});
+  for (size_t i = 0; i < std::min<size_t>(15, job.collectives.size()); ++i) {
+    const CollectiveTotal& each = job.collectives[i];
+    table.add({each.name, each.op, std::to_string(each.count), bytes_text(double(each.bytes)),
+               seconds_text(each.time / 1e9), seconds_text(each.waited / 1e9),
+               fmt::format("{:.3g}", each.bandwidth / 1e9), std::to_string(each.last_rank)});
+  }
+  if (!table.empty()) fmt::print("\n"), table.print();
+  if (job.slowest >= 0) fmt::print("\nthe others wait most for rank {}\n", job.slowest);
+  for (const std::string& remark : job.remarks) fmt::print("note: {}\n", remark);
+  fmt::print("timeline: {}\n", output);
+  return 0;
+}
+
 int run_profile(std::vector<std::string> words) {
   std::string output = ".";
   Json options = Json::object();
@@ -198,12 +244,17 @@ int run_profile(std::vector<std::string> words) {
     else
       fail(ErrorKind::invalid_argument, name, "is no option of profile; --help shows them");
   }
-  if (words.empty()) fail(ErrorKind::invalid_argument, "", "needs -- and a command, or export, import, query, diff");
+  if (words.empty())
+    fail(ErrorKind::invalid_argument, "", "needs -- and a command, or export, import, query, diff, merge");
   std::string verb = words[0];
   words.erase(words.begin());
   if (verb == "--") {
     if (words.empty()) fail(ErrorKind::invalid_argument, "--", "needs a command behind it");
     return record_command(words, output, std::move(options));
+  }
+  if (verb == "merge") {
+    if (words.empty()) fail(ErrorKind::invalid_argument, verb, "needs the folders of the ranks");
+    return merge(std::move(words));
   }
   size_t wanted = verb == "diff" ? 2 : 1;
   if (verb != "export" && verb != "import" && verb != "query" && verb != "diff")

@@ -30,6 +30,7 @@ void add_verify(Verb& app, Run& run);
 void add_diff(Verb& app, Run& run);
 void add_why(Verb& app, Run& run);
 void add_check(Verb& app, Run& run);
+void add_simulate(Verb& app, Run& run);
 void add_op(Verb& app, Run& run);
 
 /// The platform's own tools: arguments without the program's name.

@@ -20,7 +20,12 @@ Examples:
   cairn ms train.py --epochs 1
   cairn ms --level 0.5 lenet.py --device_target CPU
   cairn ms -m pytest tests/
+  cairn launch -n 4 cairn ms train.py      on four processes
   cairn ms --support train.py              what it needs and lacks, with lines"""
+
+
+# Variables of which one describes a job of several ranks, beside those of mpirun.
+_JOBS = ("CAIRN_JOB", "RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH", "CM_WORKER_SIZE")
 
 
 class _Fault(Exception):
@@ -68,9 +73,13 @@ def main(words):
         from cairn.ms import support
 
         return _told(lambda: support.main(rest))
-    defaults = {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}
-    for name, value in defaults.items():
-        os.environ.setdefault(name, value)
+    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+        from cairn.ms import ranks
+
+        ranks.take_over_mpi()
+    elif not any(name in os.environ for name in _JOBS):
+        for name, value in {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}.items():
+            os.environ.setdefault(name, value)
     time.clock = getattr(time, "clock", time.perf_counter)  # which scripts of Python 3.7 call
     if rest[0] == "-m":
         sys.argv = rest[1:]

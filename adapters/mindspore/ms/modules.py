@@ -47,7 +47,7 @@ _HOMES = {
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),
         "_cache_ops _csr_ops _embedding_cache_ops _inner_ops _map_tensor_ops _ms_kernel _opaque_predicate_registry _quant_ops _rl_inner_ops "
-        "_scalar_ops _sequence_ops _tensor_array _thor_ops comm_ops control_ops custom_ops debug_ops inner_ops rl_ops sparse_ops "
+        "_scalar_ops _sequence_ops _tensor_array _thor_ops control_ops custom_ops debug_ops inner_ops rl_ops sparse_ops "
         "spectral_ops"),
     "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "metrics summary_pb2 train_thor"),
     "mindspore.train.callback": (

@@ -2,7 +2,7 @@
 
 import numpy
 
-from cairn.ms import core, dtypes, promote
+from cairn.ms import core, dtypes, promote, ranks
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.refusal import Wrong
 from cairn.ms.tensor import Tensor
@@ -42,6 +42,7 @@ class Parameter(Tensor):
         self.requires_grad = requires_grad
         self.layerwise_parallel, self.parallel_optimizer = layerwise_parallel, parallel_optimizer
         self.is_init, self.sliced, self.unique, self.cache_enable, self.comm_fusion = True, False, False, False, 1
+        self.owner = None  # the rank that has the elements, where an optimizer's state is spread over the ranks
         self.inited_param = None
 
     @property
@@ -67,6 +68,24 @@ class Parameter(Tensor):
         if not isinstance(value, bool):
             raise TypeError(f"For Parameter, 'requires_grad' should be bool, but got {type(value).__name__}.")
         self._requires_grad = value
+
+    @property
+    def comm_fusion(self):
+        """The number of the bucket in which the gradient is exchanged; 1: one that the parallel context cuts, 0: by itself."""
+        return self._comm_fusion
+
+    @comm_fusion.setter
+    def comm_fusion(self, number):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"For 'Parameter', the type of 'comm_fusion' must be int, but got {type(number).__name__}.")
+        if number < 0:
+            raise ValueError(f"For 'Parameter', 'comm_fusion' must be at least 0, but got {number}.")
+        self._comm_fusion = number
+
+    @property
+    def is_here(self):
+        """Whether this rank has the elements."""
+        return self.owner is None or self.owner == ranks.group().rank
 
     @property
     def layerwise_parallel(self):

@@ -1,7 +1,9 @@
 """Normalisations."""
 
+import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics.basic import number, reshape
+from cairn.ms.numerics import collectives
+from cairn.ms.numerics.basic import filled, nptype, number, part, reshape
 
 
 def batch_norm(x, scale, offset, mean, variance, epsilon, data_format="NCHW"):
@@ -9,9 +11,27 @@ def batch_norm(x, scale, offset, mean, variance, epsilon, data_format="NCHW"):
     return core.batch_norm(x, scale, offset, mean, variance, epsilon=epsilon, axis=_channel(x, data_format))
 
 
-def batch_norm_training(x, scale, offset, epsilon, data_format="NCHW"):
-    """By the batch's own: (y, mean, biased variance)."""
-    return core.batch_norm_training(x, scale, offset, epsilon=epsilon, axis=_channel(x, data_format))
+def batch_norm_training(x, scale, offset, epsilon, data_format="NCHW", group=None):
+    """By the batch's own, or by those of all ranks of a group as one: (y, mean, biased variance)."""
+    if group is None:
+        return core.batch_norm_training(x, scale, offset, epsilon=epsilon, axis=_channel(x, data_format))
+    mean, variance = _moments_of_group(x, _channel(x, data_format), group)
+    return batch_norm(x, scale, offset, mean, variance, epsilon, data_format), mean, variance
+
+
+def _moments_of_group(x, channel, group):
+    """Mean and biased variance of each channel, from those of each rank: T. F. Chan et al., Updating Formulae (1979), which subtracts no
+    large sums from each other. One exchange."""
+    channels = x.shape[channel]
+    own = [reshape(each, (-1,)) for each in moments(x, [axis for axis in range(len(x.shape)) if axis != channel])]
+    count = filled((1,), np.prod(x.shape) // channels, nptype(x))
+    of_ranks = collectives.all_gather(reshape(core.concat(count, *own, axis=0), (1, -1)), group)
+    share = part(of_ranks, 1, 0, 1)
+    share = core.div(share, core.reduce_sum(share, axes=[0], keep_dims=True))
+    means, variances = part(of_ranks, 1, 1, 1 + channels), part(of_ranks, 1, 1 + channels, 1 + 2 * channels)
+    mean = core.reduce_sum(core.mul(share, means), axes=[0], keep_dims=True)
+    spread = core.add(variances, core.square(core.sub(means, mean)))
+    return reshape(mean, (-1,)), core.reduce_sum(core.mul(share, spread), axes=[0], keep_dims=False)
 
 
 def _channel(x, data_format):

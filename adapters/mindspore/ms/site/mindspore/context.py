@@ -4,7 +4,8 @@ import os
 import sys
 import warnings
 
-from cairn.ms import modes
+from cairn import job
+from cairn.ms import modes, ranks, refuse
 
 GRAPH_MODE, PYNATIVE_MODE = modes.GRAPH, modes.PYNATIVE
 
@@ -30,7 +31,7 @@ _told = set()
 
 
 class ParallelMode:
-    """How several devices share the work; here one does it all."""
+    """How several ranks share the work."""
 
     STAND_ALONE = "stand_alone"
     DATA_PARALLEL = "data_parallel"
@@ -108,10 +109,11 @@ _PARALLEL = {
 }  # fmt: skip
 _RENAMED = {"mirror_mean": "gradients_mean", "cast_before_mirror": "gradient_fp32_sync"}
 _parallel = dict(_PARALLEL)
+_given = set()  # keys that the script has set
 
 
 def set_auto_parallel_context(**keywords):
-    """Sets keys of parallel training, by which one process with all the work acts."""
+    """Sets keys of parallel training."""
     for key, value in keywords.items():
         key = _RENAMED.get(key, key)
         if key not in _PARALLEL:
@@ -121,27 +123,73 @@ def set_auto_parallel_context(**keywords):
                              f"{ParallelMode.MODE_LIST}, but got {value}.")  # fmt: skip
         if key == "device_num" and not 1 <= value <= 4096:
             raise ValueError(f"Device num must be in [1, 4096], but got {value}")
+        if key == "global_rank" and not 0 <= value <= 4095:
+            raise ValueError(f"The context configuration parameter 'global_rank' must be in [0, 4095], but got {value}.")
+        if key in ("comm_fusion", "all_reduce_fusion_config"):
+            _set_fusion(key, value)
         _parallel[key] = value
+        _given.add(key)
+    _check_parallel_mode()
+
+
+def _check_parallel_mode():
+    """Refuses what several ranks cannot do yet."""
+    mode = _parallel["parallel_mode"]
+    if max(ranks.announced(), ranks.group().size) == 1:
+        return
+    if mode in (ParallelMode.SEMI_AUTO_PARALLEL, ParallelMode.AUTO_PARALLEL):
+        refuse(f"parallel_mode {mode}", "operators are not split over several ranks", "ParallelMode.DATA_PARALLEL")
+    if _parallel["pipeline_stages"] > 1:
+        refuse("pipeline_stages", "layers are not spread over several ranks", "ParallelMode.DATA_PARALLEL")
+
+
+def _set_fusion(key, value):
+    """Checks how gradients are put together, and tells the engine up to how many bytes: split indices are the reducer's."""
+    if key == "all_reduce_fusion_config":
+        if not isinstance(value, list) or not all(type(each) is int for each in value):
+            raise TypeError(f"For 'context.set_auto_parallel_context', the argument '{key}' must be a list of int, but got {value}.")
+        return
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'context.set_auto_parallel_context', the argument '{key}' must be dict, but got {type(value)}.")
+    for kind, config in value.items():
+        if kind not in ("allreduce", "allgather", "reducescatter"):
+            raise KeyError(f"comm fusion type must be allreduce, allgather or reducescatter, but got {kind}")
+        if not isinstance(config, dict):
+            raise TypeError(f"For 'comm_fusion', the '{kind}' config must be dict, but got the type : {type(config)}.")
+        for name in ("mode", "config"):
+            if name not in config:
+                raise KeyError(f"For 'comm_fusion', the key '{name}' should be contained.")
+        if config["mode"] not in ("auto", "size", "index")[: 3 if kind == "allreduce" else 2]:
+            raise KeyError(f"fusion method mode must be auto, index or size, but got {config['mode']}")
+    reduced = value.get("allreduce")
+    if reduced and reduced["mode"] == "index":
+        _parallel["all_reduce_fusion_config"] = list(reduced["config"])
+    elif reduced:
+        megabytes = 64 if reduced["mode"] == "auto" else reduced["config"]
+        if type(megabytes) is not int or megabytes < 0:
+            raise ValueError(f"fusion threshold must be larger than 0, but got {megabytes}")
+        job.set_fusion(**({"bytes": megabytes << 20} if megabytes else {"none": True}))
 
 
 def get_auto_parallel_context(attr_key):
-    """The value of a key of parallel training."""
+    """The value of a key of parallel training. device_num and global_rank, where the script sets none, are the job's in data parallel."""
     key = _RENAMED.get(attr_key, attr_key)
     if key not in _parallel:
         raise ValueError(f"'{attr_key}' is not a key of the parallel context")
+    if key in ("device_num", "global_rank") and key not in _given and _parallel["parallel_mode"] != ParallelMode.STAND_ALONE:
+        return ranks.group().size if key == "device_num" else ranks.group().rank
     return _parallel[key]
 
 
 def reset_auto_parallel_context():
     """Sets all keys of parallel training back."""
     _parallel.update(_PARALLEL)
+    _given.clear()
 
 
 def set_ps_context(**keywords):
     """Parameter servers: only enable_ps=False."""
     if keywords.get("enable_ps"):
-        from cairn.ms import refuse
-
         refuse("set_ps_context", "parameter servers are not supported")
 
 

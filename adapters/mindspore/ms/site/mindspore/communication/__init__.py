@@ -1,4 +1,4 @@
-"""Communication: there is one rank."""
+"""Communication: the job's ranks and groups."""
 
 from cairn.ms import names
 

@@ -9,6 +9,7 @@ from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 
 from cairn.ms import core, dtypes, promote
+from cairn.ms.numerics import collectives
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
 from cairn.ms.refusal import Uncaptured
@@ -410,6 +411,15 @@ class Cell:
         return self
 
     def set_comm_fusion(self, fusion_type, recurse=True):
+        """The bucket in which gradients of the trainable parameters are exchanged between ranks."""
+        for each in self.trainable_params(recurse):
+            each.comm_fusion = fusion_type
+        return self
+
+    def set_broadcast_flag(self, mode=True):
+        """Gives all ranks the parameters of rank 0."""
+        if mode:
+            collectives.share(self.get_parameters())
         return self
 
     def set_jit_config(self, jit_config):

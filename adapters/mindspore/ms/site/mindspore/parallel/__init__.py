@@ -1,4 +1,4 @@
-"""Parallel training: there is one device. The private names that scripts import are here."""
+"""Parallel training. The private names that scripts import are here."""
 
 from cairn.ms import refuse
 
@@ -28,5 +28,5 @@ def reset_algo_parameters():
 
 def __getattr__(name):
     if name in ("shard", "parameter_broadcast", "Layout", "rank_list_for_transform", "transform_checkpoints"):
-        refuse(f"mindspore.parallel.{name}", "there is one device")
+        refuse(f"mindspore.parallel.{name}", "operators are not split over several ranks", "ParallelMode.DATA_PARALLEL")
     raise AttributeError(f"module 'mindspore.parallel' has no attribute '{name}'")

@@ -11,11 +11,16 @@ def _get(name, default):
 
 
 def _get_device_num():
-    return 1
+    return 1 if _get_parallel_mode() == "stand_alone" else _get("device_num", 1)
 
 
 def _get_global_rank():
-    return 0
+    return 0 if _get_parallel_mode() == "stand_alone" else _get("global_rank", 0)
+
+
+def _reduces_gradients():
+    """Whether training steps add up the gradients of all ranks."""
+    return _get_parallel_mode() in ("data_parallel", "hybrid_parallel")
 
 
 def _get_parallel_mode():
@@ -49,7 +54,7 @@ _is_role_sched = _is_role_worker = _is_pynative_parallel = _is_in_auto_parallel_
 
 
 def _get_enable_parallel_optimizer():
-    return False
+    return _get("enable_parallel_optimizer", False)
 
 
 def _get_parameter_broadcast():
@@ -57,4 +62,4 @@ def _get_parameter_broadcast():
 
 
 def _check_full_batch():
-    """One device takes whole batches."""
+    """full_batch is of the modes that split operators."""

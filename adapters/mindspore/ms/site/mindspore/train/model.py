@@ -2,13 +2,15 @@
 
 import os
 
-from cairn.ms import level
+from cairn.ms import level, ranks
 
 from mindspore import context, nn
 from mindspore import log as logger
+from mindspore.common.seed import get_seed
 from mindspore.common.tensor import Tensor
 from mindspore.context import ParallelMode
 from mindspore.dataset.engine.datasets import Dataset, warn_epochs
+from mindspore.parallel import _utils as parallel
 from mindspore.train import amp
 from mindspore.train._utils import check_int, check_value_type
 from mindspore.train.callback import RunContext, _CallbackManager, _InternalCallbackParam
@@ -36,7 +38,8 @@ class Model:
             raise ValueError(f"The argument 'boost_level' must be one of ['O0', 'O1', 'O2'], but got {boost_level}.")
         self._amp_level, self._boost_level = amp_level, boost_level
         self._parallel_mode = context.get_auto_parallel_context("parallel_mode")
-        self._device_number, self._global_rank = 1, 0
+        self._device_number, self._global_rank = parallel._get_device_num(), parallel._get_global_rank()
+        self._parameter_broadcast = parallel._get_parameter_broadcast()
         self._eval_network = eval_network
         self._train_network = self._build_train_network()
         self._build_eval_network(metrics, eval_network, eval_indexes)
@@ -130,6 +133,7 @@ class Model:
                     cur_step_num=initial_epoch * helper.steps(), dataset_sink_mode=helper.sinks, list_callback=callbacks,
                     net_outputs=None, train_dataset_element=None, eval_results={}, metrics=self._metric_fns)  # fmt: skip
         run_context = RunContext(told)
+        self._share_parameters()
         self._train_network.set_train()
         if self._optimizer is None:
             logger.warning("The model has no optimizer: training calls the network and changes nothing by itself.")
@@ -142,6 +146,16 @@ class Model:
                 raise
             finally:
                 helper.release()
+
+    def _share_parameters(self):
+        """In data parallel all ranks begin with the parameters of rank 0, where parameter_broadcast says so."""
+        if not ranks.several() or not parallel._reduces_gradients():
+            return
+        if self._parameter_broadcast:
+            self._train_network.set_broadcast_flag()
+        elif get_seed() is None:
+            logger.warning("The ranks may begin with different parameters: use set_auto_parallel_context(parameter_broadcast=True) or "
+                           "mindspore.set_seed() to share them.")
 
     def _train_loop(self, told, run_context, manager, helper, epoch, initial_epoch, valid):
         manager.on_train_begin(run_context)
@@ -275,11 +289,11 @@ class Model:
         return self._predict_network(*predict_data)
 
     def infer_predict_layout(self, *predict_data):
-        """Layouts of parameters: there is one device, so each is whole."""
+        """Layouts of parameters, of which each is whole on each rank."""
         return {}
 
     def infer_train_layout(self, train_dataset, dataset_sink_mode=True, sink_size=-1):
-        """Layouts of parameters: there is one device, so each is whole."""
+        """Layouts of parameters, of which each is whole on each rank."""
         return {}
 
     def build(self, train_dataset=None, valid_dataset=None, sink_size=-1, epoch=1):

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 from cairn.ms import level, refuse
+from cairn.ms.numerics import collectives
 
 from mindspore import log as logger
 from mindspore.common.parameter import Parameter
@@ -75,8 +76,19 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
     if append_dict is not None and not isinstance(append_dict, dict):
         raise TypeError(f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}.")
     _encrypted(enc_key, "save_checkpoint")
-    entries = [*_entries(save_obj), *(append_dict or {}).items()]
+    entries = [*whole_entries(_entries(save_obj), integrated_save), *(append_dict or {}).items()]
     write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type)
+
+
+def whole_entries(entries, integrated_save):
+    """The entries, with the state of an optimizer that is spread over the ranks: with integrated_save gathered, which all ranks do together,
+    else what this rank has of it."""
+    if not integrated_save:
+        return [(name, each) for name, each in entries if getattr(each, "is_here", True)]
+    return [
+        (name, each if getattr(each, "owner", None) is None else collectives.broadcast(each, each.owner))
+        for name, each in entries
+    ]
 
 
 def write_entries(entries, ckpt_file_name, async_save=False, model_type=None, read_only=True):

@@ -1,10 +1,11 @@
 """Normalisations."""
 
-from cairn.ms import core
+from cairn.ms import core, ranks
 from cairn.ms.numerics import norms
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.initializer import initializer
 from mindspore.common.parameter import Parameter
+from mindspore.communication.management import create_group
 from mindspore.nn.cell import Cell
 
 
@@ -36,6 +37,32 @@ class _BatchNorm(Cell):
         )
         self.gamma = Parameter(initializer(gamma_init, num_features), name="gamma", requires_grad=affine)
         self.beta = Parameter(initializer(beta_init, num_features), name="beta", requires_grad=affine)
+        self.group = self._group(device_num_each_group, process_groups, owner)
+
+    @staticmethod
+    def _group(device_num_each_group, process_groups, owner):
+        """The ranks whose batches are normalised as one: their group, None where this rank is alone."""
+        size, rank = ranks.group().size, ranks.group().rank
+        count = Validator.check_positive_int(device_num_each_group, "device_num_each_group", owner)
+        if size == 1 or (count == 1 and process_groups == 0):
+            return None
+        if process_groups is None:
+            return ranks.WORLD
+        if process_groups == 0:
+            if count > size or size % count:
+                raise ValueError(f"For '{owner}', the number of ranks must be divisible by 'device_num_each_group', but got {size} and {count}.")
+            process_groups = [list(range(first, first + count)) for first in range(0, size, count)]
+        if not isinstance(process_groups, list) or not all(isinstance(each, list) for each in process_groups):
+            raise TypeError(f"For '{owner}', the 'process_groups' must be a list of lists of ranks, but got {process_groups}.")
+        listed = [each for group in process_groups for each in group]
+        if any(type(each) is not int or not 0 <= each < size for each in listed) or len(set(listed)) < len(listed):
+            raise ValueError(f"For '{owner}', 'process_groups' must hold different ranks in [0, {size - 1}], but got {process_groups}.")
+        own = next((group for group in process_groups if rank in group), [])
+        if len(own) < 2:
+            return None
+        name = "sync_bn_" + "_".join(map(str, own))
+        create_group(name, own)
+        return name
 
     def construct(self, x):
         channel = 1 if self.data_format.startswith("NC") else len(x.shape) - 1
@@ -48,7 +75,7 @@ class _BatchNorm(Cell):
         if not by_batch:
             statistics = self.moving_mean, self.moving_variance
             return norms.batch_norm(x, self.gamma, self.beta, *statistics, self.eps, self.data_format)
-        y, mean, variance = norms.batch_norm_training(x, self.gamma, self.beta, self.eps, self.data_format)
+        y, mean, variance = norms.batch_norm_training(x, self.gamma, self.beta, self.eps, self.data_format, self.group)
         for running, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
             core.assign(running, norms.moved_average(running, new, 1.0 - self.momentum))
         return y
@@ -101,29 +128,25 @@ class BatchNorm3d(_BatchNorm):
 
 
 class GlobalBatchNorm(_BatchNorm):
-    """Over all devices, of which there is one."""
+    """By the batches of device_num_each_group ranks as one: ranks 0 to n - 1, the next n, and so on."""
 
     ranks = (2, 4)
 
+    def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
+                 moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, device_num_each_group=2):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+                         use_batch_statistics, device_num_each_group)  # fmt: skip
+
 
 class SyncBatchNorm(_BatchNorm):
-    """Over all devices, of which there is one."""
+    """By the batches of the ranks of a group as one; without process_groups of all ranks."""
 
     ranks = (2, 4)
 
     def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
                  moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, process_groups=None):  # fmt: skip
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            gamma_init,
-            beta_init,
-            moving_mean_init,
-            moving_var_init,
-            use_batch_statistics,
-        )
+        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+                         use_batch_statistics, process_groups=process_groups)  # fmt: skip
 
 
 class LayerNorm(Cell):

@@ -467,6 +467,7 @@ class AdaFactor(Optimizer):
 
     def _state(self, prefix, name, shape, index):
         made = Parameter(Tensor(np.zeros(shape, np.float32)), name=f"{prefix}.{name}", requires_grad=False)
+        made.owner = self.param_rank[index] if self.dev_num > 1 else None
         self.insert_param_to_cell(f"{prefix}_{index}", made)
         return made
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterable
 
 import numpy as np
-from cairn.ms import core, modes
-from cairn.ms.numerics import basic, updates
+from cairn.ms import core, modes, ranks
+from cairn.ms.numerics import basic, collectives, updates
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule
+from mindspore.parallel import _utils as parallel
 
 _KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
 
@@ -190,12 +191,31 @@ class Optimizer(Cell):
         )
         self.exec_weight_decay = any(self.decay_flags)
         self.grad_centralization_flags = tuple(each[3] for each in chosen)
+        self._spread()
+
+    def _spread(self):
+        """With enable_parallel_optimizer each rank updates a part of the parameters, has the state of these alone, and tells the others."""
+        self.use_parallel = parallel._get_enable_parallel_optimizer() and parallel._get_parallel_mode() == "data_parallel"
+        if parallel._get_enable_parallel_optimizer() and not self.use_parallel:
+            raise RuntimeError(f"Parallel optimizer is not supported in {parallel._get_parallel_mode()}.")
+        self.dev_num, rank = (ranks.group().size, ranks.group().rank) if self.use_parallel else (1, 0)
+        if self.dev_num > self.param_length:
+            raise RuntimeError(f"Parallel optimizer can not be applied in the case Number of parameters "
+                               f"{self.param_length} < Number of devices {self.dev_num}")  # fmt: skip
+        self.param_rank = tuple(i % self.dev_num for i in range(self.param_length))
+        self.optim_filter = tuple(each == rank for each in self.param_rank)
 
     # ---- what subclasses use ----
 
     def slots(self, prefix, init="zeros"):
-        """Parameters like the optimised ones, named `prefix.name`."""
-        return self.parameters.clone(prefix, init)
+        """Parameters like the optimised ones, named `prefix.name`; those of other ranks' parameters take no memory until they are written."""
+        made = self.parameters.clone(prefix, init)
+        if self.dev_num > 1:
+            for each, rank, own in zip(made, self.param_rank, self.optim_filter):
+                each.owner = rank
+                if not own:
+                    each._array = np.zeros(each.shape, basic.nptype(each))
+        return made
 
     def _advance(self):
         if self.dynamic_lr or self.dynamic_weight_decay:
@@ -313,10 +333,26 @@ class Optimizer(Cell):
         rates = self.rates_of_step()
         of_step = self.begin_step()
         for i, (p, g) in enumerate(zip(self.parameters, gradients)):
+            if not self.optim_filter[i]:
+                continue
             values = self.update(i, p, updates.same(g, p), rates[i], *of_step)
             for target, value in zip((p, *(slot[i] for slot in self._slots)), values):
                 core.assign(target, value)
         self._advance()
+        if self.dev_num > 1:
+            self.broadcast_params(True)
+
+    def broadcast_params(self, optim_result):
+        """Gives all ranks the parameters that each has updated, those of one rank and element type together."""
+        for root in range(self.dev_num):
+            own = [p for p, rank in zip(self.parameters, self.param_rank) if rank == root]
+            for dtype in dict.fromkeys(map(basic.nptype, own)):
+                alike = [p for p in own if basic.nptype(p) == dtype]
+                flat = collectives.broadcast(core.concat(*[basic.reshape(p, (-1,)) for p in alike], axis=0), root)
+                parts = basic.split(flat, 0, [int(np.prod(p.shape)) for p in alike])
+                for p, part in zip(alike, parts):
+                    core.assign(p, basic.reshape(part, tuple(p.shape)))
+        return optim_result
 
 
 def checked(owner, **values):

@@ -9,6 +9,7 @@ from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.wrap.grad_reducer import DistributedGradReducer
 from mindspore.ops.composite import GradOperation, HyperMap
+from mindspore.parallel import _utils as parallel
 
 
 class WithLossCell(Cell):
@@ -66,7 +67,7 @@ class ForwardValueAndGrad(Cell):
 
 
 class TrainOneStepCell(Cell):
-    """One step: the loss, its gradients times sens, the optimizer. Returns the loss."""
+    """One step: the loss, its gradients times sens, in data parallel those of all ranks, the optimizer. Returns the loss."""
 
     def __init__(self, network, optimizer, sens=1.0):
         super().__init__(auto_prefix=False)
@@ -77,8 +78,9 @@ class TrainOneStepCell(Cell):
         self.sens, self.return_grad = sens, False
         # For steps of a script's own that derive from this one.
         self.grad, self.grad_no_sens = GradOperation(get_by_list=True, sens_param=True), GradOperation(get_by_list=True)
-        self.hyper_map, self.reducer_flag, self.degree = HyperMap(), False, 1
-        self.grad_reducer = DistributedGradReducer(self.weights)
+        self.hyper_map, self.reducer_flag = HyperMap(), parallel._reduces_gradients()
+        self.parallel_mode, self.mean, self.degree = parallel._get_parallel_mode(), parallel._get_gradients_mean(), parallel._get_device_num()
+        self.grad_reducer = DistributedGradReducer(self.weights, self.mean, self.degree) if self.reducer_flag else _as_they_are
 
     def value_and_gradients(self, inputs, scale=None):
         """The network's result and the gradients of its trained parameters, seeded with the scale."""
@@ -95,6 +97,10 @@ class TrainOneStepCell(Cell):
         loss, gradients = self.value_and_gradients(inputs)
         self.optimizer(gradients)
         return loss
+
+
+def _as_they_are(gradients):
+    return gradients
 
 
 def _scaled(value, scale):
@@ -139,7 +145,7 @@ class GetNextSingleOp(Cell):
 
 
 class VirtualDatasetCellTriple(Cell):
-    """A network on data that one device has."""
+    """A network on the data of this rank."""
 
     def __init__(self, backbone):
         super().__init__(auto_prefix=False)

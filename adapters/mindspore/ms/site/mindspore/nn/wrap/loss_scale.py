@@ -1,8 +1,8 @@
 """Training steps with a loss scale, and cells that change it."""
 
 import numpy as np
-from cairn.ms import core
-from cairn.ms.numerics import basic
+from cairn.ms import core, ranks
+from cairn.ms.numerics import basic, collectives
 
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter
@@ -59,6 +59,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def __init__(self, network, optimizer, scale_sense=None, scale_update_cell=None):
         super().__init__(network, optimizer, sens=None)
+        self.is_distributed = self.parallel_mode != "stand_alone" and ranks.several()
         scale_sense = scale_sense if scale_update_cell is None else scale_update_cell
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
@@ -89,8 +90,11 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         return basic.filled((8,), 0, np.float32), compute_input
 
     def get_overflow_status(self, status, compute_output):
-        """Whether a gradient is not finite."""
-        return overflowed(compute_output)
+        """Whether a gradient is not finite, on any rank."""
+        found = overflowed(compute_output)
+        if not self.is_distributed:
+            return found
+        return basic.cast(collectives.all_reduce(basic.cast(found, np.int32), "max", name="overflow"), np.bool_)
 
     def process_loss_scale(self, overflow):
         """Changes the scale by the manager."""
@@ -110,7 +114,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             if not bool(overflow):
                 self.optimizer(gradients)
             return
-        written = list(self.optimizer.get_parameters())
+        written = [p for p in self.optimizer.get_parameters() if p.is_here]
         before = [core.identity(p) for p in written]
         self.optimizer(gradients)
         for p, old in zip(written, before):

@@ -4,6 +4,7 @@ from cairn.ms import modules
 
 from mindspore.ops.operations import (
     array_ops,
+    comm_ops,
     image_ops,
     linalg_ops,
     loss_ops,
@@ -20,11 +21,11 @@ from mindspore.ops.operations import (
     vision_ops,
 )
 from mindspore.ops.operations._form import Operator
-from mindspore.ops.operations.other_ops import ReduceOp, _MirrorOperator, _VirtualDataset  # noqa: F401
+from mindspore.ops.operations.comm_ops import ReduceOp, _HostAllGather, _HostReduceScatter, _MirrorOperator, _VirtualDataset  # noqa: F401
 from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register  # noqa: F401
 
 _modules = (
-    math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, image_ops, optimizer_ops, more_ops,
+    math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, comm_ops, image_ops, optimizer_ops, more_ops,
     linalg_ops, searching_ops, vision_ops,
 )  # fmt: skip
 _found = {

@@ -1,4 +1,4 @@
-"""Primitives of effects and order: assignment, dependence, printing, summaries, communication of one rank."""
+"""Primitives of effects and order: assignment, dependence, printing, summaries."""
 
 import numpy as np
 from cairn.ms import core
@@ -115,42 +115,6 @@ def _summary(name):
 ScalarSummary, TensorSummary, ImageSummary, HistogramSummary = map(
     _summary, ("ScalarSummary", "TensorSummary", "ImageSummary", "HistogramSummary")
 )
-
-
-# Communication: one rank is all there is, so each collective gives back what it is given.
-
-
-class ReduceOp:
-    """How AllReduce and ReduceScatter combine."""
-
-    SUM, MAX, MIN, PROD = "sum", "max", "min", "prod"
-
-
-def _collective(name, **attributes):
-    def check(self):
-        if "op" in self.attrs:
-            Validator.check_string(self.op, ("sum", "max", "min", "prod"), "op", name)
-
-    def compute(self, x):
-        if isinstance(x, tuple):
-            return tuple(map(core.identity, x))
-        return core.identity(tensor(x, name))
-
-    return primitive(name, compute, "Of one rank its own input.", check, **attributes)
-
-
-_GROUP = "hccl_world_group"
-AllReduce, ReduceScatter = (
-    _collective("AllReduce", op="sum", group=_GROUP),
-    _collective("ReduceScatter", op="sum", group=_GROUP),
-)
-AllGather, Broadcast = (
-    _collective("AllGather", group=_GROUP),
-    _collective("Broadcast", root_rank=REQUIRED, group=_GROUP),
-)
-AlltoAll = _collective("AlltoAll", split_count=REQUIRED, split_dim=REQUIRED, concat_dim=REQUIRED, group=_GROUP)
-_VirtualDataset = primitive("_VirtualDataset", lambda self, *inputs: inputs, "Its inputs.")
-_MirrorOperator = _collective("_MirrorOperator", group=None, dev_num=None, mean_flag=None)
 
 
 # Images and boxes

@@ -12,7 +12,7 @@ from mindspore.nn.cell import Cell
 from mindspore.train import _checkpoint
 from mindspore.train._utils import check_value_type
 from mindspore.train.callback._callback import Callback, make_directory
-from mindspore.train.serialization import _array, random_state, wait_for_writer, write_entries
+from mindspore.train.serialization import _array, random_state, wait_for_writer, whole_entries, write_entries
 
 __all__ = ["CheckpointConfig", "CheckpointManager", "ModelCheckpoint"]
 
@@ -242,7 +242,8 @@ class ModelCheckpoint(Callback):
         for name, value in (("epoch_num", told.cur_epoch_num), ("step_num", told.cur_step_num)):
             if name in append:
                 append[name] = value
-        entries = [(each.name, each) for _, each in network.parameters_and_names()] + list(append.items())
+        entries = [(each.name, each) for _, each in network.parameters_and_names()]
+        entries = whole_entries(entries, self._config.integrated_save) + list(append.items())
         arrays = [(name, _array(name, value)) for name, value in entries]
         write_entries(arrays + random_state(), path, self._config.async_save, self._config.model_type)
 

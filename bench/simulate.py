@@ -1,0 +1,121 @@
+"""cairn simulate beside what 2 and 4 processes of this machine take: python bench/simulate.py [--net lenet|resnet] [--batch N]
+
+One rank is recorded, all-reduces of 1 KB and 16 MB are timed for the network's latency and bandwidth, then jobs of 2 and 4 ranks train.
+Each rank has one core, which several share where there are too few: so the times say something on an idle machine only."""
+
+import argparse
+import importlib.util
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+CAIRN = ROOT / ".venv" / "bin" / "cairn"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+SIZES = (1024, 16 << 20)
+
+
+def rank_main(role, net, batch, steps):
+    """One rank: prints JSON with the seconds of each step, or of each size of an all-reduce."""
+    import mindspore as ms
+    import numpy as np
+    from mindspore import Tensor, context, nn, ops
+    from mindspore.communication import get_rank, init
+
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ.get("RANK_ID", 0)) % len(os.sched_getaffinity(0))]})
+    init()
+    ms.set_seed(1)
+    if role == "exchange":
+        reduce, found = ops.AllReduce(), {}
+        for size in SIZES:
+            x = Tensor(np.ones(size // 4, np.float32))
+            found[size] = median(timed(lambda: reduce(x), 30))
+        return print(json.dumps(found))
+    context.set_auto_parallel_context(parallel_mode=context.ParallelMode.DATA_PARALLEL, gradients_mean=True)
+    spec = importlib.util.spec_from_file_location(net, ROOT / "examples" / "mindspore" / f"{net}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    model = module.LeNet5() if net == "lenet" else module.ResNet([2, 2, 2], [16, 32, 64], 10)
+    random = np.random.RandomState(get_rank())
+    x = Tensor(random.normal(size=(batch, 1 if net == "lenet" else 3, 32, 32)).astype(np.float32))
+    y = Tensor(random.randint(0, 10, batch).astype(np.int32))
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    step = nn.TrainOneStepCell(nn.WithLossCell(model, loss), nn.Momentum(model.trainable_params(), 0.01, 0.9))
+    step.set_train()
+    return print(json.dumps({"step": median(timed(lambda: step(x, y), steps))}))
+
+
+def timed(run, times):
+    for _ in range(3):
+        run()
+    found = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        run()
+        found.append(time.perf_counter() - begin)
+    return found
+
+
+def median(values):
+    return sorted(values)[len(values) // 2]
+
+
+def job(ranks, role, args, before=()):
+    """The largest of what the ranks measured, by name."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    token, processes = secrets.token_hex(8), []
+    for rank in range(ranks):
+        own = {**os.environ, "RANK_ID": str(rank), "RANK_SIZE": str(ranks)}
+        if ranks > 1:
+            own["CAIRN_JOB"] = json.dumps({"address": address, "token": token, "rank": rank, "size": ranks, "local_rank": rank, "local_size": ranks})
+        words = [*map(str, before), str(PYTHON), "-m", "cairn.ms", __file__, "--role", role, "--net", args.net, "--batch", str(args.batch),
+                 "--steps", str(args.steps)]  # fmt: skip
+        processes.append(subprocess.Popen(words, env=own, stdout=subprocess.PIPE, text=True))
+    outputs = [each.communicate()[0] for each in processes]
+    if any(each.returncode for each in processes):
+        sys.exit("a rank failed")
+    found = [json.loads(next(line for line in output.splitlines() if line.startswith("{"))) for output in outputs]
+    return {name: max(each[name] for each in found) for name in found[0]}
+
+
+def main(args):
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as folder:
+        alone = job(1, "train", args, [CAIRN, "profile", "-o", folder, "--"])["step"]
+        rows = []
+        for ranks in (2, 4):
+            small, large = job(ranks, "exchange", args).values()
+            network = {"latency": max(small, 1e-9), "bandwidth": (ranks - 1) * (SIZES[1] - SIZES[0]) / max(large - small, 1e-9), "topology": "direct",
+                       "reduction": 1e15, "ranks_per_host": ranks, "cores_per_host": cores, "processor_share": 1}  # fmt: skip
+            path = Path(folder, f"network_{ranks}.json")
+            path.write_text(json.dumps(network))
+            words = [CAIRN, "simulate", folder, "--ranks", str(ranks), "--network", path, "--json"]
+            found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+            (predicted,) = found["predictions"]
+            rows.append((ranks, network, predicted, job(ranks, "train", args)["step"]))
+    print(f"{args.net}, batch {args.batch} a rank, {cores} cores: a step of one rank takes {alone * 1e3:.2f} ms, recorded {found['workload']['seconds'] * 1e3:.2f} ms")
+    print("ranks  latency us  GB/s  exchange ms  predicted ms  measured ms  predicted / measured")
+    for ranks, network, predicted, measured in rows:
+        print(f"{ranks:5}  {network['latency'] * 1e6:10.1f}  {network['bandwidth'] / 1e9:4.2f}  {predicted['exchanging'] * 1e3:11.2f}  {predicted['seconds'] * 1e3:12.2f}"
+              f"  {measured * 1e3:11.2f}  {predicted['seconds'] / measured:20.2f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--net", default="resnet", choices=["lenet", "resnet"])
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--role", default="")
+    given = parser.parse_args()
+    if given.role:
+        rank_main(given.role, given.net, given.batch, given.steps)
+    else:
+        main(given)

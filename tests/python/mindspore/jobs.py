@@ -1,0 +1,51 @@
+"""Jobs of several processes for tests: each rank runs a script of the folder ranks/ by `python -m cairn.ms`."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPTS = Path(__file__).parent / "ranks"
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(script, size, *arguments, timeout=20, cwd=None, **variables):
+    """The processes of the ranks, which write to pipes. One rank is a process without a job."""
+    address, token = f"127.0.0.1:{_free_port()}", secrets.token_hex(8)
+    made = []
+    for rank in range(size):
+        own = {**os.environ, "PYTHONPATH": str(SCRIPTS), "CAIRN_MS_STRICT": "1", **variables}
+        for name in ("RANK_ID", "RANK_SIZE", "DEVICE_ID"):
+            own.pop(name, None)
+        if size > 1:
+            job = {"address": address, "token": token, "rank": rank, "size": size, "local_rank": rank, "local_size": size, "timeout": timeout}
+            own.update(CAIRN_JOB=json.dumps(job), RANK_ID=str(rank), RANK_SIZE=str(size), DEVICE_ID=str(rank))
+        words = [sys.executable, "-m", "cairn.ms", str(SCRIPTS / script), *map(str, arguments)]
+        made.append(subprocess.Popen(words, env=own, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    return made
+
+
+def ended(processes, seconds=120):
+    """[(status, standard output, standard error)] of the ranks."""
+    try:
+        outputs = [each.communicate(timeout=seconds) for each in processes]
+    finally:
+        for each in processes:
+            each.kill()
+    return [(each.returncode, *output) for each, output in zip(processes, outputs)]
+
+
+def run(script, size, *arguments, **options):
+    """Standard outputs of the ranks, all of which must end well."""
+    results = ended(start(script, size, *arguments, **options))
+    for rank, (status, out, err) in enumerate(results):
+        assert status == 0, f"rank {rank} of {size} ended with {status}:\n{out}\n{err}"
+    return [out for _, out, _ in results]
