@@ -125,13 +125,19 @@ std::function<std::shared_ptr<HostTeam>(uint64_t)> team_callback(nb::object star
   };
 }
 
-/// While an exception is handled: where it arose, if it is Python's.
+/// While an exception is handled: throws it again with the place where it arose, if it is Python's.
 void note_place(const std::string& place) {
   try {
     throw;
   } catch (nb::python_error& error) {
     nb::gil_scoped_acquire lock;
-    if (nb::hasattr(error.value(), "add_note")) error.value().attr("add_note")("in " + place);
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    error.restore();
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    nb::borrow(value).attr("add_note")("in " + place);
+    PyErr_Restore(type, value, trace);
+    throw nb::python_error();
   } catch (...) {  // has no place for notes
   }
 }
