@@ -31,6 +31,7 @@ Examples:
   cairn diff model.om model.onnx               the first operator that computes something else
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn ms train.py --epochs 1                 a MindSpore script, without MindSpore
+  cairn launch -n 4 train.py                   ranks of one job, on this host or several
   cairn simulate profiles --ranks 8,64 ...     how training would scale, from one rank
   cairn VERB --help                            examples of each verb
 
@@ -107,6 +108,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_check(app, run);
   add_op(app, run);
   add_simulate(app, run);
+  add_launch(app, run);
   app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_verb("migrate", "move training scripts to this platform").prefix_command();
@@ -117,7 +119,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   app.add_verb("tf1", "run a TensorFlow 1 training script on the engine").prefix_command();
   app.add_verb("ms", "run a MindSpore script on the engine").prefix_command();
   app.add_verb("port", "migrate a training script, train it on both engines, compare").prefix_command();
-  if (std::optional<int> status = app.parse(arguments)) return *status;
+  if (std::optional<int> status = app.parse(mark_launched_module(arguments))) return *status;
   std::string verb = app.verb();
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
