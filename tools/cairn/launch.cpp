@@ -51,7 +51,7 @@ struct RankState {
   bool failed() const { return ended && (status != 0 || signal != 0); }
   int exit_status() const { return signal ? 128 + signal : status; }
   std::string text(int rank) const {
-    const std::string who = fmt::format("rank {} (process {} on {})", rank, process, host);
+    const std::string who = process ? fmt::format("rank {} (process {} on {})", rank, process, host) : fmt::format("rank {} on {}", rank, host);
     if (stopped && !ended) return who + " was stopped";
     const std::string how = lost     ? fmt::format("was lost: the connection to {} ended with status {}", host, exit_status())
                             : signal ? "was ended by " + signal_text(signal)
@@ -160,7 +160,8 @@ double Attempt::escalate(Team& team) {
 }
 
 std::string Attempt::sentence() const {
-  if (failed_ < 0) return interrupted_ ? fmt::format("ended by {}", signal_text(interrupted_)) : "";
+  if (interrupted_) return "ended by " + signal_text(interrupted_);
+  if (failed_ < 0) return "";
   std::string text = ranks_[static_cast<size_t>(failed_)].text(failed_);
   for (int rank : stopped_) {
     const RankState& state = ranks_[static_cast<size_t>(rank)];
