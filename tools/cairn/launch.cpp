@@ -51,12 +51,14 @@ struct RankState {
   bool failed() const { return ended && (status != 0 || signal != 0); }
   int exit_status() const { return signal ? 128 + signal : status; }
   std::string text(int rank) const {
-    const std::string who = process ? fmt::format("rank {} (process {} on {})", rank, process, host) : fmt::format("rank {} on {}", rank, host);
-    if (stopped && !ended) return who + " was stopped";
     const std::string how = lost     ? fmt::format("was lost: the connection to {} ended with status {}", host, exit_status())
                             : signal ? "was ended by " + signal_text(signal)
                                      : fmt::format("ended with status {}", status);
-    return fmt::format("{} {} after {:.1f} s", who, how, seconds);
+    return fmt::format("{} {} after {:.1f} s", name(rank), how, seconds);
+  }
+  std::string name(int rank) const {
+    return process ? fmt::format("rank {} (process {} on {})", rank, process, host)
+                   : fmt::format("rank {} on {}", rank, host);
   }
 };
 
@@ -81,6 +83,7 @@ class Attempt {
  private:
   void start(Team& team);
   void note(Team& team, const RankEvent& event);
+  void fail_with(int rank);
   void end_all(double grace);
   double escalate(Team& team);
 
@@ -91,7 +94,7 @@ class Attempt {
   const Clock::time_point start_ = Clock::now();
   int failed_ = -1, interrupted_ = 0, killed_ = 0;
   std::vector<int> stopped_;  // when the first one failed
-  double terminate_at_ = -1, kill_at_ = -1;  // seconds from the start
+  double terminate_at_ = -1, kill_at_ = -1, idle_until_ = -1;  // seconds from the start
 };
 
 void Attempt::start(Team& team) {
@@ -127,13 +130,17 @@ void Attempt::note(Team& team, const RankEvent& event) {
     return end_all(options_.grace);
   }
   RankState& rank = ranks_[static_cast<size_t>(event.rank)];
-  rank.process = event.process;
+  if (event.process) rank.process = event.process;
   rank.stopped = event.kind == RankEvent::stopped;
   if (event.kind != RankEvent::ended) return;
   rank.ended = true, rank.lost = event.lost, rank.status = event.status, rank.signal = event.signal;
   rank.seconds = seconds_since(start_);
-  if (!rank.failed() || failed_ >= 0) return;
-  failed_ = event.rank;
+  if (rank.failed()) fail_with(event.rank);
+}
+
+void Attempt::fail_with(int rank) {
+  if (failed_ >= 0) return;
+  failed_ = rank;
   for (size_t i = 0; i < ranks_.size(); ++i)
     if (ranks_[i].stopped && !ranks_[i].ended) stopped_.push_back(static_cast<int>(i));
   end_all(options_.grace);
@@ -148,10 +155,15 @@ void Attempt::end_all(double grace) {
 
 /// Ends what should have ended; returns the seconds until it has to be looked at again, below 0: when something happens.
 double Attempt::escalate(Team& team) {
-  if (terminate_at_ < 0) return -1;
-  const auto idle = [](const RankState& rank) { return rank.ended || rank.stopped; };
-  if (std::all_of(ranks_.begin(), ranks_.end(), idle)) kill_at_ = 0;  // nothing else ends one that is stopped
   const double now = seconds_since(start_);
+  const auto stopped = std::find_if(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.stopped && !rank.ended; });
+  const bool idle = std::all_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended || rank.stopped; });
+  const bool some_ended = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended; });
+  if (!idle || !some_ended || stopped == ranks_.end()) idle_until_ = -1;
+  else if (terminate_at_ >= 0) kill_at_ = 0;  // nothing else ends one that is stopped
+  else if (idle_until_ < 0) idle_until_ = now + job_.timeout;
+  else if (now >= idle_until_) fail_with(static_cast<int>(stopped - ranks_.begin()));
+  if (terminate_at_ < 0) return idle_until_ < 0 ? -1 : std::max(0.0, idle_until_ - now);
   if (now < std::min(terminate_at_, kill_at_)) return std::min(terminate_at_, kill_at_) - now;
   if (!killed_) killed_ = static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](auto& r) { return !r.ended; }));
   team.signal(now < kill_at_ ? SIGTERM : SIGKILL);
@@ -163,10 +175,7 @@ std::string Attempt::sentence() const {
   if (interrupted_) return "ended by " + signal_text(interrupted_);
   if (failed_ < 0) return "";
   std::string text = ranks_[static_cast<size_t>(failed_)].text(failed_);
-  for (int rank : stopped_) {
-    const RankState& state = ranks_[static_cast<size_t>(rank)];
-    text += fmt::format("; rank {} (process {} on {}) was stopped then", rank, state.process, state.host);
-  }
+  for (int rank : stopped_) text += fmt::format("; {} was stopped then", ranks_[static_cast<size_t>(rank)].name(rank));
   if (killed_) text += fmt::format("; {} that did not end by {} ended", killed_, killed_ == 1 ? "itself was" : "themselves were");
   return text;
 }

@@ -303,7 +303,8 @@ void Team::reap(Child& child) {
 /// The ranks of a process that has ended have ended.
 void Team::lose(Child& child, int status, int number) {
   for (int rank : std::exchange(child.ranks, {})) {
-    events_.push_back({RankEvent::ended, rank, child.process, status, number, !child.host.empty()});
+    const bool lost = !child.host.empty();
+    events_.push_back({RankEvent::ended, rank, lost ? 0 : child.process, status, number, lost});
     --running_;
   }
 }
