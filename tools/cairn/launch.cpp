@@ -160,9 +160,9 @@ double Attempt::escalate(Team& team) {
   const bool idle = std::all_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended || rank.stopped; });
   const bool some_ended = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended; });
   if (!idle || !some_ended || stopped == ranks_.end()) idle_until_ = -1;
-  else if (terminate_at_ >= 0) kill_at_ = 0;  // nothing else ends one that is stopped
   else if (idle_until_ < 0) idle_until_ = now + job_.timeout;
-  else if (now >= idle_until_) fail_with(static_cast<int>(stopped - ranks_.begin()));
+  if (idle_until_ >= 0 && now >= idle_until_) fail_with(static_cast<int>(stopped - ranks_.begin()));
+  if (idle && terminate_at_ >= 0) kill_at_ = 0;  // nothing else ends one that is stopped
   if (terminate_at_ < 0) return idle_until_ < 0 ? -1 : std::max(0.0, idle_until_ - now);
   if (now < std::min(terminate_at_, kill_at_)) return std::min(terminate_at_, kill_at_) - now;
   if (!killed_) killed_ = static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](auto& r) { return !r.ended; }));
