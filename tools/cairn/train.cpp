@@ -5,6 +5,7 @@
 #include "arrays.h"
 #include "autodiff/losses.h"
 #include "autodiff/optimisers.h"
+#include "comm/job.h"
 #include "support/files.h"
 #include "train/fit.h"
 #include "train/write.h"
@@ -127,7 +128,26 @@ void tell_folded_norms(const Module& module) {
              norms->second);
 }
 
+/// The job that the environment tells of, if any, for as long as this lives. Rank 0 alone tells and writes.
+class Ranks {
+ public:
+  Ranks() { comm::join(""); }
+  ~Ranks() {
+    try {
+      comm::leave();
+    } catch (const Error&) {  // of a job that has failed, which was said
+    }
+  }
+  Ranks(const Ranks&) = delete;
+  bool first() const { return comm::group("world").rank == 0; }
+};
+
 int train_model(Train train) {
+  const Ranks ranks;
+  if (!ranks.first()) {
+    train.outputs.clear(), train.checkpoint.clear();
+    if (!std::freopen("/dev/null", "w", stdout)) return 1;
+  }
   check_outputs(train);
   Module module = open_for_batches(train.model);
   tell_folded_norms(module);

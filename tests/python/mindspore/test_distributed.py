@@ -1,6 +1,6 @@
 """Training scripts on several processes: communication operators against NumPy, data parallel against one process."""
 
-import jobs
+import rank_jobs as jobs
 import numpy as np
 import pytest
 

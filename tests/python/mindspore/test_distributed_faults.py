@@ -4,7 +4,7 @@ import re
 import time
 from pathlib import Path
 
-import jobs
+import rank_jobs as jobs
 import numpy as np
 import pytest
 
