@@ -148,6 +148,8 @@ foreach(step acquire release abort)  # src/support/fork.cpp
   target_link_options(cairn_support INTERFACE LINKER:--wrap=__cxa_guard_${step})
 endforeach()
 cairn_folder(ir)
+cairn_folder(comm)
+target_link_libraries(cairn_comm PUBLIC ${CMAKE_DL_LIBS})
 cairn_folder(ops)
 if(CAIRN_SANITIZE)  # at -O0 the prefetch of Eigen's vector code is no constant, which GCC refuses
   target_compile_definitions(cairn_ops PUBLIC EIGEN_DONT_VECTORIZE)

@@ -30,8 +30,8 @@ if(CAIRN_PYTHON AND TARGET cairn AND EXISTS ${PROJECT_SOURCE_DIR}/python/cairn/_
     OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   find_package(nanobind CONFIG REQUIRED)
   nanobind_add_module(_cairn NB_STATIC ${PROJECT_SOURCE_DIR}/python/cairn/_cairn.cpp
-    ${PROJECT_SOURCE_DIR}/python/cairn/judge.cpp ${PROJECT_SOURCE_DIR}/python/cairn/operators.cpp
-    ${PROJECT_SOURCE_DIR}/python/cairn/user_ops.cpp)
+    ${PROJECT_SOURCE_DIR}/python/cairn/job.cpp ${PROJECT_SOURCE_DIR}/python/cairn/judge.cpp
+    ${PROJECT_SOURCE_DIR}/python/cairn/operators.cpp ${PROJECT_SOURCE_DIR}/python/cairn/user_ops.cpp)
   target_link_libraries(_cairn PRIVATE cairn)
   target_include_directories(_cairn PRIVATE ${PROJECT_SOURCE_DIR}/include)
   target_compile_options(nanobind-static PRIVATE -w)

@@ -10,7 +10,7 @@ import json
 import os
 import warnings
 
-from cairn import _cairn, ops
+from cairn import _cairn, job, ops
 from cairn._cairn import Error, List, Model, Module, Port, __version__  # noqa: F401
 from cairn.gradients import grad, jvp, vjp
 from cairn.quantization import Quantized, quantize
@@ -34,6 +34,7 @@ __all__ = [
     "aipp_parameters",
     "convert",
     "grad",
+    "job",
     "jvp",
     "load",
     "load_op_library",

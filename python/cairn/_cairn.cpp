@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "cairn/training.h"
+#include "job.h"
 #include "judge.h"
 #include "operators.h"
 #include "user_ops.h"
@@ -459,6 +460,7 @@ NB_MODULE(_cairn, module) {
     check(cairn_dump_stop(&folder));
     return take_text(folder);
   });
+  add_job(module);
   add_judgement(module);
   add_operators(module);
   add_user_ops(module, &check);

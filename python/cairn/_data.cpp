@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "data/cache.h"
 #include "data/images/images.h"
 #include "data/mindrecord.h"
 #include "data/source.h"
@@ -97,6 +98,62 @@ std::function<HostRows(int64_t)> rows_callback(nb::object open) {
   };
 }
 
+/// start(seed) gives an object with begin(columns, epoch, row), end(), drop() and most; it is let go of with the iterator.
+std::function<std::shared_ptr<HostTeam>(uint64_t)> team_callback(nb::object start) {
+  return [call = Callback(std::move(start))](uint64_t seed) {
+    nb::gil_scoped_acquire lock;
+    nb::object object = call(seed);
+    auto team = std::make_shared<HostTeam>();
+    team->begin = [begin = Callback(object.attr("begin"))](Row columns, int64_t epoch, int64_t row) {
+      nb::gil_scoped_acquire lock;
+      begin(tuple_of(std::move(columns)), epoch, row);
+    };
+    team->end = [end = Callback(object.attr("end"))] {
+      nb::gil_scoped_acquire lock;
+      return row_of(end());
+    };
+    team->drop = [drop = Callback(object.attr("drop"))] {
+      nb::gil_scoped_acquire lock;
+      try {
+        drop();
+      } catch (nb::python_error& error) {  // the pass has ended: nobody takes it
+        error.discard_as_unraisable("what ends a row that nobody takes");
+      }
+    };
+    team->most = nb::cast<size_t>(object.attr("most"));
+    return team;
+  };
+}
+
+/// While an exception is handled: throws it again with the place where it arose, if it is Python's.
+void note_place(const std::string& place) {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    nb::gil_scoped_acquire lock;
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    error.restore();
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    nb::borrow(value).attr("add_note")("in " + place);
+    PyErr_Restore(type, value, trace);
+    throw nb::python_error();
+  } catch (...) {  // has no place for notes
+  }
+}
+
+/// While an exception is handled: whether it is one of Python's that no script catches by Exception.
+bool interrupts() {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    nb::gil_scoped_acquire lock;
+    return !error.matches(PyExc_Exception);
+  } catch (...) {
+    return false;
+  }
+}
+
 /// Raises what a signal's handler raises.
 void poll_signals() {
   nb::gil_scoped_acquire lock;
@@ -106,7 +163,7 @@ void poll_signals() {
 class Rows {
  public:
   Rows(const Pipeline& pipeline, uint64_t seed, int workers, int ahead, int64_t memory, int64_t epoch, int64_t row)
-      : iterator_(std::make_unique<Iterator>(pipeline.node, Settings{seed, workers, ahead, memory, poll_signals}, epoch,
+      : iterator_(std::make_unique<Iterator>(pipeline.node, Settings{seed, workers, ahead, memory, poll_signals, note_place, interrupts}, epoch,
                                              row)) {}
   ~Rows() {
     nb::gil_scoped_release release;
@@ -139,11 +196,12 @@ class Rows {
       row["where"] = each.where;
       row["rows"] = each.rows;
       row["busy_s"] = each.busy_s;
+      row["waited_s"] = each.waited_s;
+      row["queue"] = each.queue;
+      row["ahead"] = each.ahead;
       operations.append(row);
     }
     told["operations"] = operations;
-    told["waited_s"] = run->waited_s;
-    told["queue"] = run->taken ? static_cast<double>(run->queued) / static_cast<double>(run->taken) : 0.0;
     told["bytes"] = run->held;
     told["most_bytes"] = run->most_held;
     return told;
@@ -189,6 +247,20 @@ std::shared_ptr<const Source> source_of(const Pipeline& pipeline) {
   return source;
 }
 
+/// kind: files or images, whose values are paths; rows, an array each; slices of one array.
+TableColumn table_column(nb::object name, nb::object kind, nb::object values) {
+  TableColumn column{nb::cast<std::string>(name), {}, false, {}, {}};
+  const std::string told = nb::cast<std::string>(kind);
+  column.decode = told == "images";
+  if (told == "files" || told == "images")
+    column.files = nb::cast<Names>(values);
+  else if (told == "rows")
+    column.rows = row_of(values);
+  else
+    column.slices = array_of(values);
+  return column;
+}
+
 MindSchema mind_schema(nb::handle columns) {
   MindSchema schema;
   for (nb::handle each : columns) {
@@ -218,6 +290,26 @@ void add_operations(nb::module_& module) {
                             std::string name, std::string where) {
     return made(host_map(child.node, map_callback(std::move(function)), {inputs, outputs, order}, std::move(name),
                          std::move(where)));
+  });
+  module.def("host_parallel", [](const Pipeline& child, nb::object start, Names inputs, Names outputs, Names order,
+                                 std::string name, std::string where) {
+    return made(host_parallel(child.node, team_callback(std::move(start)), {inputs, outputs, order}, std::move(name),
+                              std::move(where)));
+  });
+  nb::class_<RowCache>(module, "Cache")
+      .def(nb::init<int64_t, bool>())
+      .def("stats", [](RowCache& cache) {
+        const RowCache::Stats stats = cache.stats();
+        nb::dict told;
+        told["rows_in_memory"] = stats.rows_in_memory;
+        told["rows_in_file"] = stats.rows_in_file;
+        told["bytes"] = stats.bytes;
+        told["found"] = stats.found;
+        told["made"] = stats.made;
+        return told;
+      });
+  module.def("cached", [](const Pipeline& child, std::shared_ptr<RowCache> cache, uint64_t region, std::string where) {
+    return made(cached(child.node, std::move(cache), region, std::move(where)));
   });
   module.def("host_filter", [](const Pipeline& child, nb::object predicate, Names inputs, std::string where) {
     return made(host_filter(child.node, predicate_callback(std::move(predicate)), inputs, std::move(where)));
@@ -281,8 +373,10 @@ void add_operations(nb::module_& module) {
 }
 
 void add_sources(nb::module_& module) {
-  module.def("slices", [](nb::list arrays, Names columns, const SamplerHandle& sampler, std::string where) {
-    return made(slices(row_of(arrays), columns, sampler.sampler, where));
+  module.def("table", [](std::string operation, nb::list columns, const SamplerHandle& sampler, std::string where) {
+    std::vector<TableColumn> told;
+    for (nb::handle each : columns) told.push_back(table_column(each[0], each[1], each[2]));
+    return made(table(std::move(operation), std::move(told), sampler.sampler, std::move(where)));
   });
   module.def("generator", [](nb::object open, Names columns, std::string where) {
     return made(host_rows(rows_callback(std::move(open)), columns, where));
@@ -304,9 +398,6 @@ void add_sources(nb::module_& module) {
   module.def("cifar", [](Names files, int labels, Names columns, const SamplerHandle& sampler, std::string where) {
     return made(cifar(files, labels, columns, sampler.sampler, where));
   });
-  module.def("image_files",
-             [](std::vector<std::pair<std::string, int32_t>> files, bool decode, const SamplerHandle& sampler,
-                std::string where) { return made(image_files(std::move(files), decode, sampler.sampler, where)); });
   module.def("text_files", [](Names files, const SamplerHandle& sampler, std::string where) {
     return made(text_files(files, sampler.sampler, where));
   });

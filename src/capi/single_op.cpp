@@ -2,11 +2,13 @@
 #include "runtime/single_op.h"
 
 #include <bit>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "capi/attributes.h"
 #include "capi/run_setup.h"
 #include "capi/user_op.h"
+#include "ir/collective.h"
 #include "ir/user_ops.h"
 
 using namespace cairn;
@@ -249,7 +251,7 @@ const CairnTensor* cairn_op_outputs(const CairnOp* op, size_t* count) {
 double cairn_op_cost(const CairnOp* op, double* bytes) {
   const Cost cost = op ? prepared(op).cost() : Cost();
   if (bytes) *bytes = cost.bytes;
-  return cost.flops;
+  return op && prepared(op).op().has(kCollective) ? HUGE_VAL : cost.flops;
 }
 
 CairnStatus cairn_op_describe(const CairnOp* op, char** description) {

@@ -1,13 +1,6 @@
-// Datasets as they are published: MNIST's idx files, CIFAR's binary files, folders of images.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+// Datasets as they are published: MNIST's idx files, CIFAR's binary files.
 #include <zlib.h>
 
-#include <cerrno>
-#include <numeric>
-
-#include "data/images/images.h"
 #include "data/source.h"
 #include "support/files.h"
 
@@ -132,50 +125,6 @@ class Cifar : public Source {
   int64_t count_ = 0;
 };
 
-class ImageFiles : public Source {
- public:
-  ImageFiles(std::vector<std::pair<std::string, int32_t>> files, bool decode, SamplerPtr sampler, std::string where)
-      : Source("image_folder", {"image", "label"}, std::move(sampler), std::move(where)), files_(std::move(files)),
-        decode_(decode) {}
-  int64_t count() const override { return std::ssize(files_); }
-  Row read(int64_t index) const override {
-    const auto& [path, label] = files_[index];
-    Array bytes = read_image(path);
-    return {decode_ ? decode_image(bytes.view()) : std::move(bytes), Array::scalar<int32_t>(Kind::i32, label)};
-  }
-  std::string origin(int64_t index) const override { return files_[index].first; }
-  std::vector<int64_t> labels(const std::string&) const override {
-    std::vector<int64_t> labels;
-    for (const auto& [path, label] : files_) labels.push_back(label);
-    return labels;
-  }
-
- private:
-  static Array read_image(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (descriptor < 0 || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-      const int why = descriptor < 0 ? errno : EINVAL;
-      if (descriptor >= 0) ::close(descriptor);
-      fail(ErrorKind::io, "", "cannot be read: {}", std::strerror(why));
-    }
-    Array bytes = Array::make(Kind::u8, {status.st_size});
-    int64_t done = 0;
-    while (done < status.st_size) {
-      const ssize_t got = ::read(descriptor, bytes.bytes() + done, static_cast<size_t>(status.st_size - done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      done += got;
-    }
-    ::close(descriptor);
-    bytes.shape[0] = done;
-    return bytes;
-  }
-
-  std::vector<std::pair<std::string, int32_t>> files_;
-  bool decode_;
-};
-
 }  // namespace
 
 std::shared_ptr<const std::string> unpacked(std::string_view packed, const std::string& path, size_t limit) {
@@ -222,9 +171,4 @@ NodePtr cifar(const std::vector<std::string>& files, int labels, std::vector<std
               std::string where) {
   return std::make_shared<Cifar>(files, labels, std::move(columns), std::move(sampler), std::move(where));
 }
-NodePtr image_files(std::vector<std::pair<std::string, int32_t>> files, bool decode, SamplerPtr sampler,
-                    std::string where) {
-  return std::make_shared<ImageFiles>(std::move(files), decode, std::move(sampler), std::move(where));
-}
-
 }  // namespace cairn::data

@@ -14,26 +14,23 @@ class HostMapped : public Node {
 
   std::optional<int64_t> size() const override { return children[0]->size(); }
   CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, children[0]->open(run, epoch), epoch);
+    return std::make_unique<Rows>(*this, run, epoch);
   }
 
  private:
   struct Rows : Cursor {
-    Rows(const HostMapped& node, Run& run, CursorPtr from, int64_t epoch)
-        : node(node), run(run), from(run, std::move(from)), epoch(epoch) {}
+    Rows(const HostMapped& node, Run& run, int64_t epoch)
+        : node(node), run(run), from(run, *node.children[0], epoch), epoch(epoch) {}
     Lazy next() override {
       std::optional<Row> row = from.next();
       if (!row) return nullptr;
       Stopwatch stopwatch(run.measure(node));
       const std::string origin = from.origin();
       const int64_t number = at++;
-      try {
+      return node.called(run, origin, [&] {
         Row values = node.function_(node.placing_.chosen(*row), epoch, number);
-        return std::make_shared<Ready>(node.placing_.placed(std::move(*row), std::move(values)), origin);
-      } catch (const Error& error) {
-        if (!error.where().empty()) throw;
-        throw Error(error.kind(), node.place(origin), node.operation + ": " + error.message());
-      }
+        return std::make_shared<Ready>(node.placing_.placed(std::move(*row), std::move(values)), origin, from.key());
+      });
     }
     int64_t skip(int64_t count) override {
       const int64_t passed = from.skip(count);
@@ -58,20 +55,21 @@ class HostFiltered : public Node {
 
   std::optional<int64_t> size() const override { return std::nullopt; }
   CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, children[0]->open(run, epoch), epoch);
+    return std::make_unique<Rows>(*this, run, epoch);
   }
 
  private:
   struct Rows : Cursor {
-    Rows(const HostFiltered& node, Run& run, CursorPtr from, int64_t epoch)
-        : node(node), run(run), from(run, std::move(from)), epoch(epoch) {}
+    Rows(const HostFiltered& node, Run& run, int64_t epoch)
+        : node(node), run(run), from(run, *node.children[0], epoch), epoch(epoch) {}
     Lazy next() override {
       while (std::optional<Row> row = from.next()) {
         Stopwatch stopwatch(run.measure(node));
         Row chosen;
         for (size_t place : node.places_) chosen.push_back((*row)[place]);
-        if (node.predicate_(std::move(chosen), epoch, at++))
-          return std::make_shared<Ready>(std::move(*row), from.origin());
+        const int64_t number = at++;
+        if (node.called(run, from.origin(), [&] { return node.predicate_(std::move(chosen), epoch, number); }))
+          return std::make_shared<Ready>(std::move(*row), from.origin(), from.key());
       }
       return nullptr;
     }
@@ -93,19 +91,20 @@ class HostGathered : public Node {
 
   std::optional<int64_t> size() const override { return std::nullopt; }
   CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, children[0]->open(run, epoch), open_(epoch));
+    return std::make_unique<Rows>(*this, run, epoch, open_(epoch));
   }
 
  private:
   struct Rows : Cursor {
-    Rows(const HostGathered& node, Run& run, CursorPtr from, HostGather gather)
-        : node(node), run(run), from(run, std::move(from)), gather(std::move(gather)) {}
+    Rows(const HostGathered& node, Run& run, int64_t epoch, HostGather gather)
+        : node(node), run(run), from(run, *node.children[0], epoch), gather(std::move(gather)) {}
     Lazy next() override {
       while (ready.empty() && !ended) {
         std::optional<Row> row = from.next();
         ended = !row;
         Stopwatch stopwatch(run.measure(node));
-        for (Row& each : gather(std::move(row))) ready.push_back(std::move(each));
+        auto gathered = [&] { return gather(std::move(row)); };
+        for (Row& each : node.called(run, from.origin(), gathered)) ready.push_back(std::move(each));
       }
       if (ready.empty()) return nullptr;
       Row row = std::move(ready.front());
@@ -136,8 +135,9 @@ class HostSource : public Node {
     Rows(const HostSource& node, Run& run, HostRows rows) : node(node), run(run), rows(std::move(rows)) {}
     Lazy next() override {
       Stopwatch stopwatch(run.measure(node));
-      std::optional<Row> row = rows();
-      return row ? std::make_shared<Ready>(std::move(*row), fmt::format("row {}", at++)) : nullptr;
+      const std::string origin = fmt::format("row {}", at++);
+      std::optional<Row> row = node.called(run, origin, rows);
+      return row ? std::make_shared<Ready>(std::move(*row), origin) : nullptr;
     }
     const HostSource& node;
     Run& run;

@@ -13,15 +13,17 @@ Run::Run(NodePtr root, Settings given) : settings(std::move(given)), root_(std::
 void Run::number(const Node& node) {
   if (operations_.contains(&node)) return;
   for (const NodePtr& child : node.children) number(*child);
-  operations_.emplace(&node, Operation{order_.size(), std::make_unique<Measure>()});
+  operations_.emplace(&node, Operation{order_.size(), std::make_unique<Measure>(), nullptr});
   order_.push_back(&node);
 }
 
 std::vector<Run::Told> Run::operations() const {
   std::vector<Told> told;
   for (const Node* node : order_) {
-    const Measure& measure = *operations_.at(node).measure;
-    told.push_back({node->operation, node->where, measure.rows, static_cast<double>(measure.busy_ns) * 1e-9});
+    const auto& [place, measure, kept, ahead] = operations_.at(node);
+    const double queue = measure->taken ? static_cast<double>(measure->queued) / static_cast<double>(measure->taken) : 0;
+    told.push_back({node->operation, node->where, measure->rows, static_cast<double>(measure->busy_ns) * 1e-9,
+                    static_cast<double>(measure->waited_ns) * 1e-9, queue, ahead});
   }
   return told;
 }
@@ -59,6 +61,12 @@ std::vector<size_t> places_of(const std::vector<std::string>& names, const std::
   return places;
 }
 
+namespace {
+
+bool interrupts(const Settings& settings) { return settings.interrupts && settings.interrupts(); }
+
+}  // namespace
+
 struct Window::Chunk : Task {
   struct Slot {
     Lazy work;
@@ -70,6 +78,7 @@ struct Window::Chunk : Task {
   void run() override {
     const auto begin = std::chrono::steady_clock::now();
     for (Slot& slot : slots) {
+      if (!slot.work) continue;
       try {
         slot.row = slot.work->make(owner);
         bytes += static_cast<int64_t>(bytes_of(slot.row));
@@ -87,6 +96,13 @@ struct Window::Chunk : Task {
   bool counted = false;
 };
 
+Window::Window(Run& run, const Node& node, int64_t epoch)
+    : run_(run), node_(node), cursor_(node.open(run, epoch)), ahead_(1) {
+  const Settings& settings = run.settings;
+  if (settings.workers > 0) ahead_ = static_cast<size_t>(settings.ahead > 0 ? settings.ahead : 2 * settings.workers);
+  run.told_ahead(node, ahead_);
+}
+
 Window::~Window() { drop(); }
 
 void Window::drop() {
@@ -100,7 +116,6 @@ void Window::drop() {
 
 void Window::fill() {
   const Settings& settings = run_.settings;
-  const size_t most = settings.workers == 0 ? 1 : settings.ahead > 0 ? settings.ahead : 2 * settings.workers + 2;
   for (const auto& chunk : chunks_) {
     if (chunk->counted || !run_.pool().done(*chunk)) continue;
     chunk->counted = true;
@@ -108,13 +123,19 @@ void Window::fill() {
     if (chunk->took < std::chrono::microseconds(100)) chunk_rows_ = std::min<size_t>(chunk_rows_ * 2, 64);
   }
   run_.most_held = std::max(run_.most_held, run_.held);
-  while (!ended_ && chunks_.size() < most && (chunks_.empty() || run_.held < settings.memory)) {
+  while (!ended_ && chunks_.size() < ahead_ && (chunks_.empty() || run_.held < settings.memory)) {
     auto chunk = std::make_shared<Chunk>(run_);
     while (chunk->slots.size() < (settings.workers ? chunk_rows_ : 1)) {
-      Lazy work = cursor_->next();
-      ended_ = !work;
-      if (ended_) break;
-      chunk->slots.push_back({std::move(work), {}, nullptr});
+      try {
+        Lazy work = cursor_->next();
+        ended_ = !work;
+        if (ended_) break;
+        chunk->slots.push_back({std::move(work), {}, nullptr});
+      } catch (...) {  // has its turn after the rows before it
+        if (interrupts(settings)) throw;
+        chunk->slots.push_back({nullptr, {}, std::current_exception()});
+        break;
+      }
     }
     if (chunk->slots.empty()) break;
     chunks_.push_back(chunk);
@@ -132,16 +153,28 @@ Window::Chunk* Window::front() {
   return chunks_.empty() ? nullptr : chunks_.front().get();
 }
 
+/// Waits for a task. Where the others are all finished meanwhile, the workers stood still behind one slow row: more may lie
+/// ready from now on.
+void Window::take(Chunk& chunk) {
+  const bool late = !run_.pool().done(chunk);
+  const auto begin = std::chrono::steady_clock::now();
+  run_.pool().wait(chunk, run_.settings.poll);
+  Measure& measure = run_.measure(node_);
+  measure.waited_ns += (std::chrono::steady_clock::now() - begin).count();
+  measure.taken += 1;
+  size_t finished = 0;
+  for (const auto& each : chunks_) finished += each->counted || run_.pool().done(*each);
+  measure.queued += static_cast<int64_t>(finished) - 1;
+  const Settings& settings = run_.settings;
+  if (!late || settings.workers == 0 || settings.ahead > 0 || finished < ahead_) return;
+  ahead_ = std::min(ahead_ + static_cast<size_t>(settings.workers), 16 * static_cast<size_t>(settings.workers));
+  run_.told_ahead(node_, ahead_);
+}
+
 std::optional<Row> Window::next() {
   Chunk* chunk = front();
   if (!chunk) return std::nullopt;
-  if (taken_ == 0) {
-    const auto begin = std::chrono::steady_clock::now();
-    run_.pool().wait(*chunk, run_.settings.poll);
-    run_.waited_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    run_.taken += 1;
-    for (const auto& each : chunks_) run_.queued += each->counted;
-  }
+  if (taken_ == 0) take(*chunk);
   Chunk::Slot& slot = chunk->slots[taken_++];
   last_ = std::move(slot.work);
   if (slot.error) std::rethrow_exception(slot.error);
@@ -190,7 +223,7 @@ void Iterator::stop() {
 void Iterator::begin() {
   if (!run_) run_ = std::make_unique<Run>(root_, settings_);
   if (window_) return;
-  window_ = std::make_unique<Window>(*run_, root_->open(*run_, at_.epoch));
+  window_ = std::make_unique<Window>(*run_, *root_, at_.epoch);
   if (at_.row > 0) window_->skip(at_.row);
 }
 
@@ -202,8 +235,8 @@ std::optional<Row> Iterator::next() {
   std::optional<Row> row;
   try {
     row = window_->next();
-  } catch (const Error&) {
-    ++at_.row;
+  } catch (...) {
+    if (!interrupts(settings_)) ++at_.row;
     throw;
   }
   if (row) {

@@ -20,9 +20,11 @@ using NodePtr = std::shared_ptr<const Node>;
 
 inline constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
-/// What an operation did: written by workers.
+/// What an operation did: written by workers; and by the caller, where its rows are handed over.
 struct Measure {
   std::atomic<int64_t> rows = 0, busy_ns = 0;
+  std::atomic<int64_t> waited_ns = 0;          // for its rows
+  std::atomic<int64_t> taken = 0, queued = 0;  // tasks taken, and those finished at that time
 };
 
 /// Adds the time of a scope to a measure.
@@ -44,9 +46,11 @@ class Stopwatch {
 struct Settings {
   uint64_t seed = 0;
   int workers = 2;
-  int ahead = 0;                         // tasks that may wait to be taken, 0: 2 for each worker and 2 more
+  int ahead = 0;                         // tasks that may wait to be taken, 0: 2 for each worker at first, more where that helps
   int64_t memory = int64_t{1} << 30;     // bytes of finished rows from which on no more are begun
   std::function<void()> poll = nullptr;  // called while the caller waits; may throw
+  std::function<void(const std::string& place)> note = nullptr;  // called while an exception of a callback is handled
+  std::function<bool()> interrupts = nullptr;  // whether the exception being handled ends all, as that of Ctrl-C does
 };
 
 /// What belongs to one iterator.
@@ -62,22 +66,27 @@ class Run {
     return {settings.seed, operations_.at(&node).place, static_cast<uint64_t>(epoch), static_cast<uint64_t>(row), more};
   }
 
+  /// What a node keeps from one epoch to the next; null at first. It ends with the run.
+  std::shared_ptr<void>& kept(const Node& node) { return operations_.at(&node).kept; }
+
   struct Told {
     std::string operation, where;
     int64_t rows = 0;
-    double busy_s = 0;
+    double busy_s = 0, waited_s = 0;
+    double queue = 0;  // its rows or batches that lay ready, on average
+    int ahead = 0;     // and how many might
   };
   std::vector<Told> operations() const;  // from the sources on
+  void told_ahead(const Node& node, size_t ahead) { operations_.at(&node).ahead = static_cast<int>(ahead); }
 
-  double waited_s = 0;  // the caller, for rows
-  int64_t taken = 0,
-          queued = 0;  // tasks taken, and those finished at that time: their ratio is the queue's mean length
   int64_t held = 0, most_held = 0;  // bytes of finished rows
 
  private:
   struct Operation {
     uint64_t place;
     std::unique_ptr<Measure> measure;
+    std::shared_ptr<void> kept;
+    int ahead = 0;
   };
   void number(const Node& node);
 
@@ -85,6 +94,13 @@ class Run {
   std::map<const Node*, Operation> operations_;
   std::vector<const Node*> order_;
   Pool pool_;  // last: its tasks use what is above
+};
+
+/// Which row of which source a row was made of.
+struct RowKey {
+  uint64_t source;
+  int64_t row;
+  auto operator<=>(const RowKey&) const = default;
 };
 
 /// A row to be made.
@@ -95,19 +111,24 @@ class Work {
   virtual Row make(Run& run) const = 0;
   /// Where it comes from: "a/b.jpg, row 7".
   virtual std::string origin() const = 0;
+  /// Nothing where the row is made of several, or of what came before it.
+  virtual std::optional<RowKey> key() const { return std::nullopt; }
 };
 using Lazy = std::shared_ptr<const Work>;
 
 /// A row that is there.
 class Ready : public Work {
  public:
-  Ready(Row row, std::string origin) : row_(std::move(row)), origin_(std::move(origin)) {}
+  Ready(Row row, std::string origin, std::optional<RowKey> key = std::nullopt)
+      : row_(std::move(row)), origin_(std::move(origin)), key_(key) {}
   Row make(Run&) const override { return row_; }
   std::string origin() const override { return origin_; }
+  std::optional<RowKey> key() const override { return key_; }
 
  private:
   Row row_;
   std::string origin_;
+  std::optional<RowKey> key_;
 };
 
 /// One pass over a node, for one thread.
@@ -147,6 +168,19 @@ class Node {
       throw Error(error.kind(), place(work.origin()), operation + ": " + error.message());
     }
   }
+  /// The same for a call of the caller's, whose own exceptions are noted.
+  template <class Make>
+  auto called(const Run& run, const std::string& origin, Make&& make) const {
+    try {
+      return make();
+    } catch (const Error& error) {
+      if (!error.where().empty()) throw;
+      throw Error(error.kind(), place(origin), operation + ": " + error.message());
+    } catch (...) {
+      if (run.settings.note) run.settings.note(operation + " of " + place(origin));
+      throw;
+    }
+  }
   /// "a/b.jpg, row 7 (train.py:12)"
   std::string place(const std::string& origin) const;
 };
@@ -158,7 +192,7 @@ std::vector<size_t> places_of(const std::vector<std::string>& names, const std::
 /// Rows made ahead by the workers, handed over in order.
 class Window {
  public:
-  Window(Run& run, CursorPtr cursor) : run_(run), cursor_(std::move(cursor)) {}
+  Window(Run& run, const Node& node, int64_t epoch);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
@@ -167,17 +201,21 @@ class Window {
   std::optional<Row> next();
   /// Of the row that next() gave last.
   std::string origin() const;
+  std::optional<RowKey> key() const { return last_ ? last_->key() : std::nullopt; }
   int64_t skip(int64_t count);
 
  private:
   struct Chunk;
   void fill();
+  void take(Chunk& chunk);
   Chunk* front();
   void drop();
 
   Run& run_;
+  const Node& node_;
   CursorPtr cursor_;
   std::deque<std::shared_ptr<Chunk>> chunks_;
+  size_t ahead_;
   size_t taken_ = 0;       // of the first chunk
   size_t chunk_rows_ = 1;  // rows of a chunk; grows while they take less time than handing them over
   bool ended_ = false;

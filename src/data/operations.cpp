@@ -54,6 +54,7 @@ class Map : public Node {
       });
     }
     std::string origin() const override { return from->origin(); }
+    std::optional<RowKey> key() const override { return from->key(); }
     const Map& map;
     Lazy from;
     int64_t epoch, row;
@@ -196,16 +197,16 @@ class BucketBatch : public Node {
 
   std::optional<int64_t> size() const override { return std::nullopt; }
   CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, children[0]->open(run, epoch));
+    return std::make_unique<Rows>(*this, run, epoch);
   }
 
  private:
   struct Rows : Cursor {
-    Rows(const BucketBatch& node, Run& run, CursorPtr from)
-        : node(node), from(run, std::move(from)), pending(node.buckets_.sizes.size()) {}
+    Rows(const BucketBatch& node, Run& run, int64_t epoch)
+        : node(node), run(run), from(run, *node.children[0], epoch), pending(node.buckets_.sizes.size()) {}
     Lazy next() override {
       while (std::optional<Row> row = from.next()) {
-        const size_t bucket = bucket_of(*row);
+        const size_t bucket = node.called(run, from.origin(), [&] { return bucket_of(*row); });
         pending[bucket].push_back(std::make_shared<Ready>(std::move(*row), from.origin()));
         if (std::ssize(pending[bucket]) == node.buckets_.sizes[bucket]) return batch(bucket);
       }
@@ -230,6 +231,7 @@ class BucketBatch : public Node {
       return std::upper_bound(boundaries.begin(), boundaries.end(), length) - boundaries.begin();
     }
     const BucketBatch& node;
+    Run& run;
     Window from;
     std::vector<std::vector<Lazy>> pending;
     size_t left = 0;
@@ -501,6 +503,7 @@ class Project : public Node {
       return made;
     }
     std::string origin() const override { return from->origin(); }
+    std::optional<RowKey> key() const override { return from->key(); }
     const Project& node;
     Lazy from;
   };

@@ -50,8 +50,18 @@ NodePtr project(NodePtr child, const std::vector<std::string>& columns, std::str
 
 /// Callbacks get the row's number and epoch.
 using HostMap = std::function<Row(Row columns, int64_t epoch, int64_t row)>;
-using HostPredicate = std::function<bool(Row columns, int64_t epoch, int64_t row)>;
 NodePtr host_map(NodePtr child, HostMap function, const Columns& columns, std::string name, std::string where);
+/// Rows made elsewhere, `most` at a time: begin() hands one over, end() waits for it and drop() lets it go, in the order begun.
+struct HostTeam {
+  std::function<void(Row columns, int64_t epoch, int64_t row)> begin;
+  std::function<Row()> end;
+  std::function<void()> drop;
+  size_t most = 1;
+};
+/// `start` makes the team of an iterator, which keeps it for all its epochs.
+NodePtr host_parallel(NodePtr child, std::function<std::shared_ptr<HostTeam>(uint64_t seed)> start,
+                      const Columns& columns, std::string name, std::string where);
+using HostPredicate = std::function<bool(Row columns, int64_t epoch, int64_t row)>;
 NodePtr host_filter(NodePtr child, HostPredicate predicate, const std::vector<std::string>& inputs, std::string where);
 /// What `open` gives takes each row, and at the end nothing; it returns the rows that come out.
 using HostGather = std::function<std::vector<Row>(std::optional<Row>)>;

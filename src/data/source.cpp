@@ -7,15 +7,24 @@ namespace cairn::data {
 
 std::vector<int64_t> Source::labels(const std::string& column) const {
   const size_t place = places_of({column}, columns, operation)[0];
+  return labels_of(column, [&](int64_t row) { return read(row)[place]; });
+}
+
+std::vector<int64_t> Source::labels_of(const std::string& column, const std::function<Array(int64_t)>& value) const {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < count(); ++i) {
-    const Row row = read(i);
-    const bool known = row[place].count() == 1 && with_number(row[place].type.kind, [&](auto zero) {
-                         labels.push_back(static_cast<int64_t>(*row[place].as<decltype(zero)>()));
+    const Array label = value(i);
+    const bool known = label.count() == 1 && with_number(label.type.kind, [&](auto zero) {
+                         labels.push_back(static_cast<int64_t>(*label.as<decltype(zero)>()));
                        });
     if (!known) fail(ErrorKind::invalid_argument, where, "{}: column '{}' holds no labels", operation, column);
   }
   return labels;
+}
+
+uint64_t Source::next_identity() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
 }
 
 std::optional<int64_t> Source::size() const {
@@ -33,6 +42,7 @@ struct SourceRow : Work {
     return source.guarded(*this, [&] { return source.read(index); });
   }
   std::string origin() const override { return source.origin(index); }
+  std::optional<RowKey> key() const override { return RowKey{source.identity(), index}; }
   const Source& source;
   int64_t index;
 };
@@ -43,8 +53,8 @@ struct SourceRows : Cursor {
   Lazy next() override {
     if (at == order.size()) return nullptr;
     auto row = std::make_shared<SourceRow>(source, order[at++]);
-    if (now) return std::make_shared<Ready>(row->make(run), row->origin());
-    return row;
+    if (!now) return row;
+    return source.called(run, row->origin(), [&] { return std::make_shared<Ready>(row->make(run), row->origin(), row->key()); });
   }
   int64_t skip(int64_t count) override {
     const int64_t passed = std::min<int64_t>(count, std::ssize(order) - static_cast<int64_t>(at));
@@ -56,34 +66,6 @@ struct SourceRows : Cursor {
   std::vector<int64_t> order;
   size_t at = 0;
   bool now;
-};
-
-class Slices : public Source {
- public:
-  Slices(std::vector<Array> arrays, std::vector<std::string> columns, SamplerPtr sampler, std::string where)
-      : Source("slices", std::move(columns), std::move(sampler), std::move(where)), arrays_(std::move(arrays)) {
-    if (arrays_.empty() || arrays_.size() != this->columns.size())
-      fail(ErrorKind::invalid_argument, this->where, "{} arrays have {} names", arrays_.size(), this->columns.size());
-    for (size_t i = 0; i < arrays_.size(); ++i)
-      if (arrays_[i].shape.empty() || arrays_[i].shape[0] != arrays_[0].shape.at(0))
-        fail(ErrorKind::invalid_argument, this->where, "column '{}' has the shape {}, but '{}' has {} rows",
-             this->columns[i], text_of(arrays_[i].shape), this->columns[0],
-             arrays_[0].shape.empty() ? 0 : arrays_[0].shape[0]);
-  }
-  int64_t count() const override { return arrays_[0].shape[0]; }
-  Row read(int64_t index) const override {
-    Row row;
-    row.reserve(arrays_.size());
-    for (const Array& array : arrays_) {
-      Array slice{array.type, {array.shape.begin() + 1, array.shape.end()}, array.owner, nullptr, false};
-      slice.data = array.data + static_cast<size_t>(index) * slice.size();
-      row.push_back(std::move(slice));
-    }
-    return row;
-  }
-
- private:
-  std::vector<Array> arrays_;
 };
 
 class HostNumbered : public Source {
@@ -113,6 +95,7 @@ class Chosen : public Source {
   std::string origin(int64_t index) const override {
     return index < source_->count() ? source_->origin(index) : "padded row";
   }
+  uint64_t identity() const override { return source_->identity(); }
   std::vector<int64_t> labels(const std::string& column) const override {
     return padding_ ? Source::labels(column) : source_->labels(column);
   }
@@ -359,9 +342,6 @@ std::shared_ptr<Sampler> host_sampler(std::function<std::vector<int64_t>(int64_t
   return std::make_shared<HostOrder>(std::move(order), most);
 }
 
-NodePtr slices(std::vector<Array> arrays, std::vector<std::string> columns, SamplerPtr sampler, std::string where) {
-  return std::make_shared<Slices>(std::move(arrays), std::move(columns), std::move(sampler), std::move(where));
-}
 NodePtr host_numbered(int64_t count, std::function<Row(int64_t)> read, std::vector<std::string> columns,
                       SamplerPtr sampler, std::string where) {
   return std::make_shared<HostNumbered>(count, std::move(read), std::move(columns), std::move(sampler),

@@ -51,6 +51,8 @@ class Source : public Node {
   /// Called by several workers at once. Throws Error.
   virtual Row read(int64_t index) const = 0;
   virtual std::string origin(int64_t index) const { return fmt::format("row {}", index); }
+  /// A number that no other source has; one that chooses from another has that one's.
+  virtual uint64_t identity() const { return identity_; }
   /// The labels of all rows.
   virtual std::vector<int64_t> labels(const std::string& column) const;
 
@@ -58,15 +60,26 @@ class Source : public Node {
   CursorPtr open(Run& run, int64_t epoch) const override;
 
  protected:
+  std::vector<int64_t> labels_of(const std::string& column, const std::function<Array(int64_t row)>& value) const;
   /// Whether rows are made in the caller's thread.
   virtual bool in_caller() const { return false; }
 
  private:
+  static uint64_t next_identity();
+
   SamplerPtr sampler_;
+  const uint64_t identity_ = next_identity();
 };
 
-/// Columns of arrays; row i is slice i of each.
-NodePtr slices(std::vector<Array> arrays, std::vector<std::string> columns, SamplerPtr sampler, std::string where);
+/// A column of a table: the bytes of files, or the images in them; or an array for each row; or slice i of `slices`.
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> files;
+  bool decode = false;
+  std::vector<Array> rows;
+  Array slices;
+};
+NodePtr table(std::string operation, std::vector<TableColumn> columns, SamplerPtr sampler, std::string where);
 /// Rows by a callback, in the caller's thread.
 NodePtr host_numbered(int64_t count, std::function<Row(int64_t)> read, std::vector<std::string> columns,
                       SamplerPtr sampler, std::string where);
@@ -81,9 +94,6 @@ NodePtr mnist(const std::vector<std::pair<std::string, std::string>>& files, Sam
 /// Binary CIFAR files: images u8 [32, 32, 3] and `labels` labels u32 of one byte each.
 NodePtr cifar(const std::vector<std::string>& files, int labels, std::vector<std::string> columns, SamplerPtr sampler,
               std::string where);
-/// Image files and their labels i32: the bytes of a file, or with `decode` the image.
-NodePtr image_files(std::vector<std::pair<std::string, int32_t>> files, bool decode, SamplerPtr sampler,
-                    std::string where);
 /// The lines of text files that are not empty.
 NodePtr text_files(const std::vector<std::string>& files, SamplerPtr sampler, std::string where);
 /// CSV files (RFC 4180) without their first lines where they name columns; an empty cell is its column's default.

@@ -44,5 +44,6 @@ std::span<const OpDef> lookup_ops();
 std::span<const OpDef> sparse_ops();
 std::span<const OpDef> ragged_ops();
 std::span<const OpDef> example_ops();
+std::span<const OpDef> collective_ops();
 
 }  // namespace cairn

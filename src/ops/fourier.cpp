@@ -1,6 +1,6 @@
-// Discrete Fourier transforms of any length. A complex number is a pair (real, imaginary) along a last dim of 2. Computed
-// in f64: lengths of small prime factors by a mixed-radix transform, others by Bluestein's algorithm (IEEE Trans. Audio
-// Electroacoustics 18, 1970).
+// Discrete Fourier transforms of any length. A complex number is a pair (real, imaginary) along a last dim of 2.
+#include "ops/fourier.h"
+
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -8,183 +8,33 @@
 
 namespace cairn {
 
-namespace {
-
-constexpr size_t kLargestRadix = 13;
-constexpr int64_t kLongestTransform = int64_t{1} << 26;
-
-struct Complex {
-  double re = 0, im = 0;
-  friend Complex operator+(Complex a, Complex b) { return {a.re + b.re, a.im + b.im}; }
-  friend Complex operator-(Complex a, Complex b) { return {a.re - b.re, a.im - b.im}; }
-  friend Complex operator*(Complex a, Complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
-};
-using Line = std::vector<Complex>;
-
-/// exp(-pi i k / n)
-Complex root(size_t k, size_t n) {
+Root Root::of(size_t k, size_t n) {
   const double angle = M_PI * static_cast<double>(k) / static_cast<double>(n);
   return {std::cos(angle), -std::sin(angle)};
 }
 
-/// The forward transform of one length.
-class Fourier {
- public:
-  explicit Fourier(size_t n) : n_(n) {
-    size_t rest = n;
-    for (size_t radix : {4, 2, 3, 5, 7, 11, 13})
-      for (; rest % radix == 0 && rest > 1; rest /= radix) radices_.push_back(radix);
-    if (rest > 1) prepare_chirp();
-    for (size_t k = 0; rest == 1 && k < n; ++k) roots_.push_back(root(2 * k, n));
-  }
+namespace {
 
-  /// `from` and `to` have n elements each and differ.
-  void run(const Complex* from, Complex* to) {
-    if (convolution_ == nullptr) return transform(from, to, n_, 1, 0);
-    Line& work = buffers_[0];
-    std::fill(work.begin(), work.end(), Complex());
-    for (size_t k = 0; k < n_; ++k) work[k] = from[k] * chirp_[k];
-    convolution_->run(work.data(), buffers_[1].data());
-    // The inverse transform of the product is the conjugate of the forward transform of its conjugate.
-    for (size_t k = 0; k < work.size(); ++k) {
-      const Complex product = buffers_[1][k] * spectrum_[k];
-      work[k] = {product.re, -product.im};
-    }
-    convolution_->run(work.data(), buffers_[1].data());
-    const double scale = 1 / static_cast<double>(work.size());
-    for (size_t k = 0; k < n_; ++k) to[k] = Complex{buffers_[1][k].re * scale, -buffers_[1][k].im * scale} * chirp_[k];
-  }
+constexpr int64_t kLongestTransform = int64_t{1} << 26;
 
- private:
-  /// Every stride-th of the elements of `from`, n of them.
-  void transform(const Complex* from, Complex* to, size_t n, size_t stride, size_t level) const {
-    if (n == 1) {
-      *to = *from;
-      return;
-    }
-    const size_t radix = radices_[level], part = n / radix;
-    for (size_t r = 0; r < radix; ++r) transform(from + r * stride, to + r * part, part, stride * radix, level + 1);
-    std::array<Complex, kLargestRadix> terms;
-    for (size_t k = 0; k < part; ++k) {
-      for (size_t r = 0; r < radix; ++r) terms[r] = to[r * part + k] * roots_[r * k * stride];
-      if (radix == 4) {
-        const Complex a = terms[0] + terms[2], b = terms[0] - terms[2], c = terms[1] + terms[3],
-                      d = terms[1] - terms[3];
-        to[k] = a + c, to[k + 2 * part] = a - c;
-        to[k + part] = {b.re + d.im, b.im - d.re}, to[k + 3 * part] = {b.re - d.im, b.im + d.re};
-        continue;
-      }
-      for (size_t q = 0; q < radix; ++q) {
-        Complex sum = terms[0];
-        for (size_t r = 1; r < radix; ++r) sum = sum + terms[r] * roots_[r * q % radix * (n_ / radix)];
-        to[q * part + k] = sum;
-      }
-    }
-  }
+#define CAIRN_DOUBLES 1
+#include "ops/fourier_body.h"
+#undef CAIRN_DOUBLES
 
-  void prepare_chirp() {
-    size_t longer = 1;
-    while (longer < 2 * n_ - 1) longer *= 2;
-    convolution_ = std::make_unique<Fourier>(longer);
-    for (Line* line : {&buffers_[0], &buffers_[1], &spectrum_}) line->resize(longer);
-    for (size_t k = 0; k < n_; ++k) {
-      chirp_.push_back(root(k * k % (2 * n_), n_));
-      buffers_[0][k] = buffers_[0][(longer - k) % longer] = {chirp_[k].re, -chirp_[k].im};
-    }
-    convolution_->run(buffers_[0].data(), spectrum_.data());
-  }
-
-  size_t n_;
-  std::vector<size_t> radices_;
-  Line roots_;
-  std::unique_ptr<Fourier> convolution_;
-  Line chirp_, spectrum_, buffers_[2];
-};
-
-/// Conjugates, divided by `divisor`.
-void conjugate(Line& line, double divisor) {
-  for (Complex& each : line) each = {each.re / divisor, -each.im / divisor};
-}
-
-/// The forward or the inverse transform; the inverse divides by the length.
-void transform(Fourier& fourier, Line& line, Line& result, bool inverse) {
-  if (inverse) conjugate(line, 1);
-  fourier.run(line.data(), result.data());
-  if (inverse) conjugate(result, static_cast<double>(line.size()));
-}
-
-void dft(KernelContext& context) {
-  allocate_results(context);
-  const Tensor& x = context.input(0);
-  if (x.count() == 0) return;
-  const auto axis =
-      static_cast<size_t>(context.attr.integer("axis") + (context.attr.integer("axis") < 0 ? std::ssize(x.dims()) : 0));
-  const int64_t size = x.dims()[axis], inner = count_between(x.dims(), axis + 1, x.rank() - 1);
-  Fourier fourier(static_cast<size_t>(size));
-  Line line(static_cast<size_t>(size)), result(line.size());
-  with_floats(x.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    for (int64_t row = 0; row < x.count() / 2 / size; ++row) {
-      const int64_t base = row / inner * size * inner + row % inner;
-      for (int64_t i = 0; i < size; ++i) {
-        const T* from = data<T>(x) + 2 * (base + i * inner);
-        line[static_cast<size_t>(i)] = {static_cast<double>(from[0]), static_cast<double>(from[1])};
-      }
-      transform(fourier, line, result, context.attr.boolean("inverse"));
-      for (int64_t i = 0; i < size; ++i) {
-        T* to = data<T>(context.output(0)) + 2 * (base + i * inner);
-        to[0] = T(static_cast<Compute<T>>(result[static_cast<size_t>(i)].re));
-        to[1] = T(static_cast<Compute<T>>(result[static_cast<size_t>(i)].im));
-      }
-    }
-  });
-}
-
-void real_dft(KernelContext& context) {
+/// Line by line.
+void by_lines(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
   Tensor& y = context.output(0);
   if (y.count() == 0) return;
-  const int64_t size = x.dims().back(), length = context.input(1).as_i64()[0], bins = y.dims()[y.rank() - 2];
-  Fourier fourier(static_cast<size_t>(length));
-  Line line(static_cast<size_t>(length)), result(line.size());
+  const int64_t length = context.input_count() > 1 ? context.input(1).as_i64()[0] : 0;
+  const FourierLines lines = FourierLines::of(context.op(), context.attr, x.dims(), y.dims(), length);
+  const Fourier fourier(lines.worked());
+  std::vector<Complex> buffer(2 * lines.worked() + fourier.scratch());
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t row = 0; row < y.count() / 2 / bins; ++row) {
-      for (int64_t i = 0; i < length; ++i)
-        line[static_cast<size_t>(i)] = {i < size ? static_cast<double>(data<T>(x)[row * size + i]) : 0, 0};
-      fourier.run(line.data(), result.data());
-      for (int64_t i = 0; i < bins; ++i) {
-        T* to = data<T>(y) + 2 * (row * bins + i);
-        to[0] = T(static_cast<Compute<T>>(result[static_cast<size_t>(i)].re));
-        to[1] = T(static_cast<Compute<T>>(result[static_cast<size_t>(i)].im));
-      }
-    }
-  });
-}
-
-void inverse_real_dft(KernelContext& context) {
-  allocate_results(context);
-  const Tensor& x = context.input(0);
-  Tensor& y = context.output(0);
-  if (y.count() == 0) return;
-  const int64_t bins = x.dims()[x.rank() - 2], length = y.dims().back();
-  Fourier fourier(static_cast<size_t>(length));
-  Line line(static_cast<size_t>(length)), result(line.size());
-  with_floats(x.dtype(), [&](auto tag) {
-    using T = decltype(tag);
-    for (int64_t row = 0; row < y.count() / length; ++row) {
-      for (int64_t i = 0; i <= length / 2; ++i) {
-        const T* from = data<T>(x) + 2 * (row * bins + i);
-        const Complex value =
-            i < bins ? Complex{static_cast<double>(from[0]), static_cast<double>(from[1])} : Complex();
-        line[static_cast<size_t>(i)] = value;
-        if (i > 0) line[static_cast<size_t>(length - i)] = {value.re, -value.im};
-      }
-      transform(fourier, line, result, true);
-      for (int64_t i = 0; i < length; ++i)
-        data<T>(y)[row * length + i] = T(static_cast<Compute<T>>(result[static_cast<size_t>(i)].re));
-    }
+    for (int64_t line = 0; line < lines.count; ++line)
+      transform_lines(fourier, lines, line, 1, data<T>(x), data<T>(y), buffer.data());
   });
 }
 
@@ -302,8 +152,7 @@ void inverse_real_dft_rule(GradientContext& g) {
 }
 
 OpDef fourier_row(const char* name, const char* summary, void (*infer)(InferContext&),
-                  void (*reference)(KernelContext&), void (*gradient)(GradientContext&), Oracle oracle,
-                  std::vector<const char*> cases) {
+                  void (*gradient)(GradientContext&), Oracle oracle, std::vector<const char*> cases) {
   return {.name = name,
           .summary = summary,
           .inputs = {{"x", Accepts::floats}, shape_operand("length")},
@@ -312,7 +161,7 @@ OpDef fourier_row(const char* name, const char* summary, void (*infer)(InferCont
           .infer = infer,
           .flops = fourier_flops,
           .gradient = gradient,
-          .reference = reference,
+          .reference = by_lines,
           .oracle = oracle,
           .cases = std::move(cases)};
 }
@@ -322,7 +171,7 @@ std::vector<OpDef> make_fourier_rows() {
       "dft",
       "discrete Fourier transform along one axis of complex numbers, which are pairs along the last dim; the inverse "
       "divides by the length",
-      infer_dft, dft, dft_rule,
+      infer_dft, dft_rule,
       {"(lambda z: np.stack([z.real, z.imag], -1).astype(x.dtype))((np.fft.ifft if inverse else np.fft.fft)(x[..., 0] "
        "+ "
        "1j * x[..., 1], axis=axis if axis >= 0 else axis + 1))"},
@@ -337,7 +186,7 @@ std::vector<OpDef> make_fourier_rows() {
       fourier_row("real_dft",
                   "the first length / 2 + 1 numbers, as pairs along a new last dim, of the discrete Fourier transform "
                   "along the last axis, which is cut or filled with zeros to `length`",
-                  infer_real_dft, real_dft, real_dft_rule,
+                  infer_real_dft, real_dft_rule,
                   {"(lambda z: np.stack([z.real, z.imag], -1).astype(x.dtype))(np.fft.rfft(x, int(length)))"},
                   {"f32[2, 8], i64[]=[8]", "f32[3, 7], i64[]=[12]", "f64[9], i32[]=[5]", "f32[2, 37], i64[]=[37]",
                    "f32[0, 4], i64[]=[4]", "f32[3], i64[]=[1]"}),
@@ -346,14 +195,63 @@ std::vector<OpDef> make_fourier_rows() {
           "the `length` real numbers whose discrete Fourier transform along the last axis begins with the "
           "length / 2 + 1 given pairs; more are ignored, missing ones are 0, as are imaginary parts that no real "
           "numbers give",
-          infer_inverse_real_dft, inverse_real_dft, inverse_real_dft_rule,
+          infer_inverse_real_dft, inverse_real_dft_rule,
           {"np.fft.irfft(x[..., 0] + 1j * x[..., 1], int(length)).astype(x.dtype)"},
           {"f32[2, 5, 2], i64[]=[8]", "f32[3, 5, 2], i64[]=[9]", "f32[3, 7, 2], i64[]=[6]", "f64[3, 2], i32[]=[11]",
            "f32[0, 3, 2], i64[]=[4]", "f32[2, 1, 2], i64[]=[1]"}),
   };
 }
 
+/// The roots of one level, for a transform of radix * part elements.
+Fourier::Level level_of(size_t radix, size_t part) {
+  Fourier::Level level{radix, part, {}, {}};
+  for (size_t k = 0; k < part; ++k)
+    for (size_t r = 1; r < radix; ++r) level.twiddles.push_back(Root::of(2 * r * k, radix * part));
+  if (radix % 2 == 1)
+    for (size_t q = 1; q <= radix / 2; ++q)
+      for (size_t r = 1; r <= radix / 2; ++r) level.turns.push_back(Root::of(2 * (r * q % radix), radix));
+  return level;
+}
+
 }  // namespace
+
+Fourier::Fourier(size_t n) : length(n) {
+  size_t rest = n;
+  for (size_t radix : {4, 2, 3, 5, 7, 11, 13})
+    for (; rest % radix == 0 && rest > 1; rest /= radix) levels.push_back(level_of(radix, rest / radix));
+  if (rest == 1) return;
+  levels.clear();
+  size_t longer = 1;
+  while (longer < 2 * n - 1) longer *= 2;
+  convolution = std::make_unique<Fourier>(longer);
+  std::vector<Complex> reversed(longer), made(longer);
+  for (size_t k = 0; k < n; ++k) {
+    chirp.push_back(Root::of(k * k % (2 * n), n));
+    reversed[k] = reversed[(longer - k) % longer] = {chirp[k].re, -chirp[k].im};
+  }
+  run(*convolution, reversed.data(), made.data(), nullptr);
+  for (const Complex& each : made) spectrum.push_back({each.re, each.im});
+}
+
+FourierLines FourierLines::of(const OpDef& op, const AttributeView& attributes, const Dims& x, const Dims& y,
+                              int64_t length) {
+  if (op.has_role(Role::shape)) {
+    const bool inverse = x.size() > y.size();  // pairs come from or go to a dim of their own
+    const int64_t given = inverse ? x[x.size() - 2] : x.back(), made = inverse ? y.back() : y[y.size() - 2];
+    FourierLines lines{inverse ? FourierKind::inverse_real : FourierKind::real, static_cast<size_t>(length), given,
+                       made, count_of(y) / made / (inverse ? 1 : 2)};
+    for (int64_t k = 0; length % 2 == 0 && k <= length / 2; ++k)
+      lines.halves.push_back(Root::of(static_cast<size_t>(2 * k), lines.length));
+    return lines;
+  }
+  const auto axis = axis_from_start(attributes.integer("axis"), x.size());
+  return {attributes.boolean("inverse") ? FourierKind::inverse_complex : FourierKind::complex,
+          static_cast<size_t>(x[axis]),
+          x[axis],
+          x[axis],
+          count_of(x) / 2 / x[axis],
+          count_between(x, axis + 1, x.size() - 1)};
+}
 
 std::span<const OpDef> fourier_ops() {
   static const std::vector<OpDef> rows = make_fourier_rows();

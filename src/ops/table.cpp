@@ -24,7 +24,7 @@ struct Table {
           slicing_ops,      indexing_ops,      image_ops,          image_gradient_ops, suppression_ops, tree_ops,
           aipp_ops,         dynamic_ops,       control_ops,        list_ops,           state_ops,       random_ops,
           host_ops,         text_ops,          text_part_ops,      lookup_ops,         sparse_ops,      ragged_ops,
-          example_ops})
+          example_ops,      collective_ops})
       for (const OpDef& row : family()) {
         rows.push_back(&row);
         CHECK(index.emplace(row.name, &row).second, "two rows are called {}", row.name);

@@ -63,6 +63,14 @@ bool powers_of_two(const Tensor& tensor) {
   return true;
 }
 
+bool makes_no_digits(const Node& node) {
+  constexpr std::string_view kNames[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
+                                         "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
+                                         "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "max_pool3d",
+                                         "select",  "floor",     "ceil",         "round",    "reduce_max", "reduce_min"};
+  return std::find(std::begin(kNames), std::end(kNames), node.op->name) != std::end(kNames);
+}
+
 bool surely_same(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor() || a.dtype != b.dtype || !a.shape.ranked || !b.shape.ranked) return false;
   return std::equal(a.shape.dims.begin(), a.shape.dims.end(), b.shape.dims.begin(), b.shape.dims.end(),

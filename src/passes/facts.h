@@ -30,6 +30,10 @@ bool is_zero(const Value* value);
 /// Each element is an exact power of two with an exact reciprocal.
 bool powers_of_two(const Tensor& tensor);
 
+/// Whether each element of the result is representable in every float type in which the operands are: moved, compared or
+/// chosen, not computed.
+bool makes_no_digits(const Node& node);
+
 /// Whether both are surely tensors of the same element type and dims.
 bool surely_same(const Type& a, const Type& b);
 /// The same, but each may have one unknown dim: since the numbers of elements are equal, these agree too.

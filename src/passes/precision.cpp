@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "passes/facts.h"
 #include "passes/rewriter.h"
 
 namespace cairn {
@@ -13,11 +14,6 @@ namespace {
 constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_transpose"};
 constexpr std::string_view kBlack[] = {
     "log", "log1p", "expm1", "pow", "log_softmax", "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
-// The results of these are representable in 16 bits if their operands are.
-constexpr std::string_view kExact[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
-                                       "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
-                                       "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "max_pool3d",
-                                       "select",  "floor",     "ceil",         "round",    "reduce_max", "reduce_min"};
 // The platform's names that differ from ours by more than spelling.
 constexpr std::pair<std::string_view, std::string_view> kPlatformNames[] = {{"batchmatmul", "matmul"},
                                                                             {"gemm", "matmul"},
@@ -123,7 +119,7 @@ class Lowering {
     for (Value* input : node.inputs) inputs.push_back(rounded(input, options_.low));
     Value* result = again(node, std::move(inputs));
     if (options_.mode == PrecisionMode::matrix_low_inputs) return std::vector{result};
-    if (in(kExact, node.op->name))
+    if (makes_no_digits(node))
       rounded_.insert(result);
     else
       result = rounded(result, options_.low);

@@ -11,7 +11,7 @@ namespace {
 NodePtr numbers(int64_t count, bool shuffled) {
   Array values = Array::make(Kind::i64, {count});
   for (int64_t i = 0; i < count; ++i) values.write<int64_t>()[i] = i;
-  return slices({values}, {"x"}, shuffled ? random_sampler(false, 0) : sequential_sampler(0, 0), "test:1");
+  return table("slices", {{"x", {}, false, {}, values}}, shuffled ? random_sampler(false, 0) : sequential_sampler(0, 0), "test:1");
 }
 
 /// Adds a random number from 0 to 999 times 1000.
@@ -67,7 +67,7 @@ TEST(Pipeline, ShardsAreDisjointAndComplete) {
   for (int64_t shard = 0; shard < 3; ++shard) {
     Array values = Array::make(Kind::i64, {12});
     for (int64_t i = 0; i < 12; ++i) values.write<int64_t>()[i] = i;
-    Iterator iterator(slices({values}, {"x"}, distributed_sampler(3, shard, true, -1, 0), ""),
+    Iterator iterator(table("slices", {{"x", {}, false, {}, values}}, distributed_sampler(3, shard, true, -1, 0), ""),
                       {.seed = 9, .workers = 1});
     const std::vector<int64_t> part = epoch_of(iterator);
     EXPECT_EQ(part.size(), 4u);

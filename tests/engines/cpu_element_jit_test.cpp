@@ -1,6 +1,8 @@
 // Generated code of element-wise programs: the same bits as the loops one operation after the other, for every
 // operation, for random programs, on every count, in place, and nothing touched beyond the count.
 
+#include <immintrin.h>
+
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -52,6 +54,8 @@ bool same(float a, float b) {
   return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) || (std::isnan(a) && std::isnan(b));
 }
 
+float flushed(float value) { return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.f, value) : value; }
+
 void expect_same_bits(const ElementSpec& spec, int64_t count, bool in_place, Random& random) {
   std::vector<std::vector<float>> inputs;
   for (bool single : spec.single) {
@@ -62,8 +66,8 @@ void expect_same_bits(const ElementSpec& spec, int64_t count, bool in_place, Ran
   const auto kernel = ElementKernel::make(machine_isa(), spec);
   ASSERT_TRUE(kernel);
   std::vector<Guarded> input_buffers, output_buffers;
-  std::vector<const float*> from;
-  std::vector<float*> to;
+  std::vector<const void*> from;
+  std::vector<void*> to;
   for (size_t i = 0; i < inputs.size(); ++i) input_buffers.emplace_back(spec.single[i] ? 1 : count);
   for (size_t i = 0; i < wanted.size(); ++i) output_buffers.emplace_back(count);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -78,9 +82,9 @@ void expect_same_bits(const ElementSpec& spec, int64_t count, bool in_place, Ran
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].empty()) continue;
     for (size_t at = 0; at < static_cast<size_t>(count); ++at)
-      ASSERT_TRUE(same(wanted[i][at], to[i][at]))
+      ASSERT_TRUE(same(wanted[i][at], static_cast<const float*>(to[i])[at]))
           << "operation " << static_cast<int>(spec.code.back().op) << ", output " << i << " of " << count << " at "
-          << at << ": " << wanted[i][at] << " " << to[i][at] << " of " << inputs[0][at];
+          << at << ": " << wanted[i][at] << " " << static_cast<const float*>(to[i])[at] << " of " << inputs[0][at];
   }
   for (const auto* buffers : {&input_buffers, &output_buffers})
     for (const Guarded& buffer : *buffers) ASSERT_TRUE(buffer.intact()) << count;
@@ -111,6 +115,35 @@ TEST_F(CpuElementKernel, any_count_is_written_and_nothing_beyond) {
   spec.code.push_back({ElementOp::sub, {4, 2}, 0, 0, 2});
   for (int64_t count = 0; count <= 80; ++count)
     for (bool in_place : {false, true}) expect_same_bits(spec, count, in_place, random);
+}
+
+// Elements of 16 bits are widened, rounded to nearest even and stored as the tensors' own conversions do it.
+TEST_F(CpuElementKernel, elements_of_16_bits_are_read_and_written_in_place) {
+  Random random(4);
+  for (const Form form : {Form::halves, Form::brains})
+    for (int64_t count = 0; count <= 40; ++count) {
+      const auto narrow = [&](float value) {
+        return form == Form::halves ? float_to_half(value) : float_to_bfloat(value);
+      };
+      const auto wide = [&](uint16_t bits) { return form == Form::halves ? half_to_float(bits) : bfloat_to_float(bits); };
+      ElementSpec spec{.single = {false, false}, .inputs = {form, Form::floats}, .outputs = {form}};
+      spec.code.push_back({ElementOp::mul, {0, 1}, 0, 0, -1});
+      spec.code.push_back({form == Form::halves ? ElementOp::round_half : ElementOp::round_brain, {2}, 0, 0, 0});
+      const std::vector<float> a = numbers(random), b = numbers(random);
+      std::vector<uint16_t> x(static_cast<size_t>(count) + 8, 0x5555), wanted;
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+        x[i] = narrow(a[i]);
+        wanted.push_back(narrow(flushed(flushed(wide(x[i])) * flushed(b[i]))));
+      }
+      const void* from[] = {x.data(), b.data()};
+      void* to[] = {x.data()};
+      const unsigned state = _mm_getcsr();
+      _mm_setcsr(state | 0x8040);  // as in workers, which flush denormals
+      ElementKernel::make(machine_isa(), spec)->function()(from, to, count);
+      _mm_setcsr(state);
+      for (size_t i = 0; i < wanted.size(); ++i) ASSERT_TRUE(same(wide(wanted[i]), wide(x[i]))) << count << " at " << i;
+      for (size_t i = wanted.size(); i < x.size(); ++i) ASSERT_EQ(x[i], 0x5555) << count;
+    }
 }
 
 // Long ones have more values than registers, and more streams than pointers.

@@ -19,7 +19,8 @@ import weakref
 
 from cairn import _data
 from cairn.data import samplers, transforms
-from cairn.data.nodes import Dataset
+from cairn.data.annotated import celeba, coco, manifest, voc  # noqa: F401
+from cairn.data.nodes import Cache, Dataset
 from cairn.data.sources import (  # noqa: F401
     cifar10,
     cifar100,
@@ -34,8 +35,8 @@ from cairn.data.sources import (  # noqa: F401
 )
 from cairn.data.writers import MindRecordWriter, TFRecordWriter, write_mindrecord, write_tfrecord
 
-__all__ = ["Dataset", "Iterator", "MindRecordWriter", "TFRecordWriter", "cifar10", "cifar100", "csv", "generator", "image_folder",
-           "mindrecord", "mnist", "samplers", "slices", "text_files", "tfrecord", "transforms", "write_mindrecord", "write_tfrecord"]  # fmt: skip
+__all__ = ["Cache", "Dataset", "Iterator", "MindRecordWriter", "TFRecordWriter", "celeba", "cifar10", "cifar100", "coco", "csv", "generator", "image_folder", "manifest",
+           "mindrecord", "mnist", "samplers", "slices", "text_files", "tfrecord", "transforms", "voc", "write_mindrecord", "write_tfrecord"]  # fmt: skip
 
 
 _running = weakref.WeakSet()
@@ -88,8 +89,8 @@ class Iterator:
         self.stop()
 
     def report(self):
-        """{"operations": [{"operation", "where", "rows", "busy_s"}], "waited_s": seconds that the caller waited, "queue": batches
-        that lay ready on average, "bytes" and "most_bytes" of rows that lie ready, "advice"}."""
+        """{"operations": [{"operation", "where", "rows", "busy_s", "waited_s": how long what takes its rows waited for them, "queue":
+        rows or batches that lay ready on average, "ahead": how many might}], "bytes" and "most_bytes" of rows that lie ready, "advice"}."""
         told = self._rows.report()
         if told:
             told["advice"] = _advice(told)
@@ -97,16 +98,16 @@ class Iterator:
 
 
 def _advice(told):
-    slowest = max(told["operations"], key=lambda each: each["busy_s"])
+    slowest, last = max(told["operations"], key=lambda each: each["busy_s"]), told["operations"][-1]
     name = slowest["operation"] + (f" ({slowest['where']})" if slowest["where"] else "")
-    if told["queue"] >= 0.5:
-        return f"rows lie ready ({told['queue']:.1f} on average): the pipeline is not what a step waits for"
-    return f"the caller waited {told['waited_s']:.2f} s for rows; most time went into {name}: more workers, or less work there"
+    if last["queue"] >= 0.5:
+        return f"rows lie ready ({last['queue']:.1f} on average): the pipeline is not what a step waits for"
+    return f"the caller waited {last['waited_s']:.2f} s for rows; most time went into {name}: more workers, or less work there"
 
 
 def _iterate(self, workers=2, seed=0, epochs=None, ahead=0, memory=1 << 30, state=None):
     """An iterator. workers: threads, 0 for the caller's own. epochs: None for any number. ahead: rows or batches that may
-    wait to be taken, 0 for two for each worker and two more. memory: bytes of waiting rows from which on no more are made."""
+    wait to be taken, 0 for two for each worker, and more where measurement shows that it helps. memory: bytes of waiting rows from which on no more are made."""
     return Iterator(self, workers, seed, epochs, ahead, memory, state)
 
 

@@ -1,11 +1,13 @@
 """A pipeline: a source and operations on its rows. Nothing runs before an iterator is made."""
 
+import itertools
 import os
 import sys
 
 import numpy as np
 
 from cairn import _data
+from cairn.data import teams
 
 _OWN = (os.sep + os.path.join("cairn", "data") + os.sep, os.sep + os.path.join("cairn", "ms") + os.sep)
 
@@ -21,6 +23,22 @@ def script_line():
 def names_of(columns):
     """A list of names, from one name, several or none."""
     return [columns] if isinstance(columns, str) else list(columns or ())
+
+
+class Cache:
+    """Rows kept from one epoch to the next: memory is the most bytes of them, 0 for any number; with `spill` more of them lie in a
+    file without a name in the folder for temporary files."""
+
+    def __init__(self, memory=0, spill=False):
+        self.rows, self._regions = _data.Cache(memory, spill), itertools.count()
+
+    def region(self):
+        """A number for the rows of one operation."""
+        return next(self._regions)
+
+    def stats(self):
+        """{"rows_in_memory", "rows_in_file", "bytes" in memory, "found" and "made": rows asked for}."""
+        return self.rows.stats()
 
 
 class Dataset:
@@ -45,9 +63,10 @@ class Dataset:
     def __iter__(self):
         return iter(self.iterate(epochs=1))
 
-    def map(self, functions, columns=None, out=None, order=None):
+    def map(self, functions, columns=None, out=None, order=None, workers=0, processes=False):
         """Applies transforms (cairn.data.transforms) or functions of your own to columns: f(array, ...) gives an array or a tuple
-        of them. `out` names the results, `order` the columns that go on."""
+        of them. `out` names the results, `order` the columns that go on. workers: run functions of your own in so many threads,
+        or with `processes` in so many processes, not in the caller's thread."""
         node, inputs, where = self.node, names_of(columns), script_line()
         groups = grouped(functions if isinstance(functions, (list, tuple)) else [functions])
         for number, (native, group) in enumerate(groups):
@@ -57,12 +76,16 @@ class Dataset:
             if native:
                 node = _data.map(node, group, taken, outputs, kept, where)
             else:
-                node = _data.host_map(node, _called(group), taken, outputs, kept, _name(group), where)
+                node = hosted(node, _called(group), taken, outputs, kept, _name(group), where, workers, processes)
         return Dataset(node)
 
     def filter(self, predicate, columns=None):
         """The rows of which predicate(array, ...) is true."""
         return Dataset(_data.host_filter(self.node, lambda row, *_: bool(predicate(*row)), names_of(columns), script_line()))
+
+    def cache(self, cache):
+        """Makes each row once and keeps it in a Cache for the next epochs, what is random in it as well."""
+        return Dataset(_data.cached(self.node, cache.rows, cache.region(), script_line()))
 
     def batch(self, size, drop_remainder=False, pad=None):
         """`size` rows as one. pad: {column: (shape, value)} fills rows up, (None, value) to the longest."""
@@ -117,6 +140,21 @@ class Dataset:
         whole = _data.shuffle(self.node, max(total, 1), True, where) if shuffle else self.node
         begins = np.cumsum([0, *counts])
         return [Dataset(_data.take(_data.skip(whole, int(begin), where), count, where)) for begin, count in zip(begins, counts)]
+
+
+def hosted(node, function, inputs, outputs, order, name, where, workers=0, processes=False):
+    """The library's node for function(columns, epoch, row), which runs in the caller's thread or in a team."""
+    if not workers:
+        return _data.host_map(node, function, inputs, outputs, order, name, where)
+    return _data.host_parallel(node, teams.starter(function, workers, processes), inputs, outputs, order, name, where)
+
+
+def numbered(count, read, names, sampler, where, workers=0, processes=False):
+    """The library's source of rows read(number)."""
+    if not workers:
+        return _data.numbered(count, read, names, sampler, where)
+    rows = _data.table("generator", [("row", "slices", np.arange(count))], sampler, where)
+    return hosted(rows, lambda row, *_: read(int(row[0])), [], names, names, "generator", where, workers, processes)
 
 
 def grouped(functions):

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from cairn import _data
-from cairn.data.nodes import Dataset, names_of, script_line
+from cairn.data.nodes import Dataset, names_of, numbered, script_line
 from cairn.data.samplers import chosen
 
 IMAGES = (".jpg", ".jpeg", ".bmp", ".png")
@@ -20,11 +20,17 @@ def _files(paths):
 
 def slices(columns, shuffle=False, sampler=None, shards=None, count=None):
     """Row i is element i of each array of {name: array}. The arrays are not copied."""
-    return Dataset(_data.slices(list(columns.values()), list(columns), chosen(shuffle, sampler, shards, count), script_line()))
+    return Dataset(arrays(columns, chosen(shuffle, sampler, shards, count)))
 
 
-def generator(source, columns, shuffle=False, sampler=None, shards=None, count=None):
-    """Rows of a function that returns an iterator, or of an object with __getitem__ and __len__; called in the caller's thread."""
+def arrays(columns, sampler):
+    """The library's source over {name: array}."""
+    return _data.table("slices", [(name, "slices", array) for name, array in columns.items()], sampler, script_line())
+
+
+def generator(source, columns, shuffle=False, sampler=None, shards=None, count=None, workers=0, processes=False):
+    """Rows of a function that returns an iterator, or of an object with __getitem__ and __len__; called in the caller's thread.
+    workers: read an object's rows in so many threads, or with `processes` in so many processes."""
     names, where = names_of(columns), script_line()
 
     def values(row):
@@ -34,9 +40,10 @@ def generator(source, columns, shuffle=False, sampler=None, shards=None, count=N
         return row
 
     if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
-        return Dataset(_data.numbered(len(source), lambda row: values(source[row]), names, chosen(shuffle, sampler, shards, count), where))
-    if shuffle or sampler or shards:
-        raise ValueError("rows that come one after the other cannot be chosen; Dataset.shuffle() mixes them")
+        return Dataset(numbered(len(source), lambda row: values(source[row]), names, chosen(shuffle, sampler, shards, count), where,
+                                workers, processes))  # fmt: skip
+    if shuffle or sampler or shards or workers:
+        raise ValueError("rows that come one after the other cannot be chosen or read in parallel; Dataset.shuffle() mixes them")
 
     def opened(_epoch):
         rows = iter(source() if callable(source) else source)
@@ -95,7 +102,7 @@ def _pickled(files, keys, names, sampler):
         columns[0].append(flat.transpose(0, 2, 3, 1))
         for column, key in zip(columns[1:], keys):
             column.append(np.asarray(held[key], np.uint32))
-    return _data.slices([np.ascontiguousarray(np.concatenate(each)) for each in columns], list(names), sampler, script_line())
+    return arrays({name: np.concatenate(each) for name, each in zip(names, columns)}, sampler)
 
 
 CIFAR10 = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
@@ -138,7 +145,14 @@ def image_folder(folder, decode=False, classes=None, shuffle=False, sampler=None
     files = folder_files(folder, classes or folder_classes(folder))
     if not files:
         raise FileNotFoundError(f"no images in the folders of {folder}; an image lies in <folder>/<class>/<image>.jpg")
-    return Dataset(_data.image_files(files, decode, chosen(shuffle, sampler, shards, count), script_line()))
+    return Dataset(labelled_files(files, decode, chosen(shuffle, sampler, shards, count)))
+
+
+def labelled_files(files, decode, sampler):
+    """The library's source over [(path, label)]."""
+    paths, labels = zip(*files)
+    columns = [("image", "images" if decode else "files", list(paths)), ("label", "slices", np.array(labels, np.int32))]
+    return _data.table("image_folder", columns, sampler, script_line())
 
 
 def text_files(paths, shuffle=False, sampler=None, shards=None, count=None):

@@ -3,6 +3,7 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "engines/cpu/element_registers.h"
@@ -15,10 +16,11 @@ namespace {
 using Kind = MachineOp::Kind;
 
 struct Code final : Xbyak::CodeGenerator, ElementKernel {
-  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later in bytes. rcx: bytes done; rax: scratch. The pointers of
+  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later twice that. rcx: twice the elements done; rax: scratch. The pointers of
   // the first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
-      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), ops_(record(spec, isa)),
+      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), inputs_(spec.inputs), outputs_(spec.outputs),
+        ops_(record(spec, isa)),
         places_(place_values(ops_, isa)) {
     enter();
     set_up();
@@ -65,20 +67,26 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     Reg64 pointer;
   };
 
+  Form form_of(bool output, uint32_t index) const {
+    const auto& forms = output ? outputs_ : inputs_;
+    return index < forms.size() ? forms[index] : Form::floats;
+  }
+
   void add_stream(bool output, uint32_t index) {
     static const Reg64 kPointers[] = {r8, r9, r10, r11, rbx, rbp, r12, r13, r14, r15};
     const size_t count = streams_.size();
     streams_.push_back({output, static_cast<int>(index), count < std::size(kPointers) ? kPointers[count] : rax});
   }
 
-  Xbyak::Address stream(bool output, uint32_t index) {
+  Xbyak::RegExp stream_at(bool output, uint32_t index) {
     const auto is_it = [&](const Stream& each) {
       return each.output == output && each.index == static_cast<int>(index);
     };
     const Stream& found = *std::find_if(streams_.begin(), streams_.end(), is_it);
     if (found.pointer == rax) mov(rax, ptr[(output ? rsi : rdi) + 8 * found.index]);
-    return ptr[found.pointer + rcx];
+    return form_of(output, index) == Form::floats ? found.pointer + rcx * 2 : found.pointer + rcx;
   }
+  Xbyak::Address stream(bool output, uint32_t index) { return ptr[stream_at(output, index)]; }
 
   void enter() {
     for (const MachineOp& op : ops_)
@@ -122,13 +130,13 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   void emit_loop() {
     Xbyak::Label loop, tail, done;
     xor_(ecx, ecx);
-    shl(rdx, 2);
+    add(rdx, rdx);
     L(loop);
-    lea(rax, ptr[rcx + bytes()]);
+    lea(rax, ptr[rcx + 2 * lanes(isa_)]);
     cmp(rax, rdx);
     ja(tail, T_NEAR);
     for (size_t i = 0; i < ops_.size(); ++i) emit(static_cast<int>(i), false);
-    add(rcx, bytes());
+    add(rcx, 2 * lanes(isa_));
     jmp(loop, T_NEAR);
     L(tail);
     sub(rdx, rcx);
@@ -138,15 +146,16 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     L(done);
   }
 
-  // The mask lives in k1 (AVX-512), or in the frame (AVX2). rdx: bytes left.
+  // The mask lives in k1 (AVX-512), or in the frame (AVX2). rdx: twice the elements left.
   void prepare_tail() {
     if (wide()) {
-      shr(edx, 2);
+      shr(edx, 1);
       mov(eax, -1);
       bzhi(eax, eax, edx);
       kmovw(k1, eax);
     } else {
       lea(rax, ptr[rip + tails_]);
+      sub(rax, rdx);
       sub(rax, rdx);
       vmovups(scratch(0), ptr[rax + 32]);
       vmovups(ptr[rsp + frame()], scratch(0));
@@ -171,15 +180,80 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       vmovups(scratch(1), ptr[rsp + frame()]), vmaskmovps(to, scratch(1), value);
   }
 
+  // Widens elements of 16 bits. With AVX2 those of a tail come one by one.
+  void load_narrow(const Register& target, const Xbyak::RegExp& at, Form form, bool tail) {
+    const Xbyak::Xmm few(target.getIdx());
+    if (tail && !wide()) each_of_tail(few, [&](int i) { vpinsrw(few, few, ptr[at + 2 * i], static_cast<uint8_t>(i)); });
+    const auto widen = [&](const auto& to, const Xbyak::Operand& x) {
+      form == Form::halves ? vcvtph2ps(to, x) : vpmovzxwd(to, x);
+    };
+    if (tail && wide())
+      widen(Xbyak::Zmm(target.getIdx()) | k1 | T_z, ptr[at]);
+    else if (tail)
+      widen(target, few);
+    else
+      widen(target, ptr[at]);
+    if (form == Form::brains) vpslld(target, target, 16);
+  }
+
+  // Stores numbers that are rounded already. `value` is a scratch register.
+  void store_narrow(const Xbyak::RegExp& at, const Register& value, Form form, bool tail) {
+    const Xbyak::Xmm few(value.getIdx());
+    if (form == Form::brains) vpsrld(value, value, 16);
+    if (wide()) {
+      const Xbyak::Address place = tail ? ptr[at] | k1 : ptr[at];
+      return form == Form::halves ? vcvtps2ph(place, value, 0) : vpmovdw(place, value);
+    }
+    if (form == Form::halves) {
+      vcvtps2ph(few, Xbyak::Ymm(value.getIdx()), 0);
+    } else {
+      const Xbyak::Xmm high(scratch(1).getIdx());
+      vextracti128(high, Xbyak::Ymm(value.getIdx()), 1);
+      vpackusdw(few, few, high);
+    }
+    if (!tail) return vmovups(ptr[at], few);
+    each_of_tail({}, [&](int i) { vpextrw(ptr[at + 2 * i], few, static_cast<uint8_t>(i)); });
+  }
+
+  // AVX2: emits the move of element i, done for those of the tail.
+  template <class Move>
+  void each_of_tail(std::optional<Xbyak::Xmm> cleared, Move move) {
+    Xbyak::Label done;
+    if (cleared) vpxor(*cleared, *cleared, *cleared);
+    for (int i = 0; i < lanes(isa_) - 1; ++i) {
+      cmp(edx, 2 * (i + 1));
+      jb(done, T_NEAR);
+      move(i);
+    }
+    L(done);
+  }
+
+  void emit_store(int value, uint32_t output, bool tail) {
+    const Form form = form_of(true, output);
+    if (form == Form::floats) return store(stream(true, output), in(value, 0), tail);
+    if (in_register(value))
+      vmovups(scratch(0), vector(place(value).index));
+    else
+      vmovups(scratch(0), address(value));
+    store_narrow(stream_at(true, output), scratch(0), form, tail);
+  }
+
+  void emit_load(const Register& to, uint32_t input, bool tail) {
+    const Form form = form_of(false, input);
+    if (form == Form::floats) return load(to, stream(false, input), tail);
+    load_narrow(to, stream_at(false, input), form, tail);
+  }
+
   void emit(int value, bool tail) {
     const MachineOp& op = ops_[static_cast<size_t>(value)];
     if (op.kind == Kind::none || op.is_fixed()) return;
     const auto [a, b, c] = op.sources;
-    if (op.kind == Kind::store) return store(stream(true, op.detail), in(a, 0), tail);
+    if (op.kind == Kind::store) return emit_store(a, op.detail, tail);
     if (op.is_mask() && wide()) return emit_mask(op, Xbyak::Opmask(place(value).index));
     const Register to = in_register(value) ? vector(place(value).index) : scratch(0);
     switch (op.kind) {
-      case Kind::input: load(to, stream(false, op.detail), tail); break;
+      case Kind::input: emit_load(to, op.detail, tail); break;
+      case Kind::round_half: emit_round_half(a, to); break;
       case Kind::fused_add:
       case Kind::fused_sub:
       case Kind::fused_sub_from: emit_fused(op, to); break;
@@ -212,6 +286,16 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       if (wide()) return vrndscaleps(to, from, static_cast<uint8_t>(op.detail));
       vroundps(to, from, static_cast<uint8_t>(op.detail));
     });
+  }
+
+  void emit_round_half(int value, const Register& to) {
+    const Register from = in(value, 0);
+    if (wide()) {
+      vcvtps2ph(Xbyak::Ymm(to.getIdx()), Xbyak::Zmm(from.getIdx()), 0);
+      return vcvtph2ps(Xbyak::Zmm(to.getIdx()), Xbyak::Ymm(to.getIdx()));
+    }
+    vcvtps2ph(Xbyak::Xmm(to.getIdx()), Xbyak::Ymm(from.getIdx()), 0);
+    vcvtph2ps(Xbyak::Ymm(to.getIdx()), Xbyak::Xmm(to.getIdx()));
   }
 
   void emit_two(const MachineOp& op, const Register& to) {
@@ -282,6 +366,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   }
 
   Isa isa_;
+  std::vector<Form> inputs_, outputs_;
   std::vector<MachineOp> ops_;
   ElementPlaces places_;
   std::vector<Stream> streams_;
@@ -297,6 +382,8 @@ std::string key_of(Isa isa, const ElementSpec& spec) {
   std::string key;
   append(key, isa);
   for (bool single : spec.single) key.push_back(single ? '1' : '0');
+  for (const auto* forms : {&spec.inputs, &spec.outputs})
+    for (Form form : *forms) append(key, form);
   for (const ElementInstruction& code : spec.code) {
     append(key, code.op);
     append(key, code.sources);

@@ -10,9 +10,9 @@
 namespace cairn {
 
 /// Computes elements [0, count) of every output; nothing beyond them is read or written. inputs[i] points to `count`
-/// elements of operand i, or to one number if the specification says `single`. An output may alias an input that is not
-/// single.
-using ElementFunction = void (*)(const float* const* inputs, float* const* outputs, int64_t count);
+/// elements of operand i, or to one float if the specification says `single`. An output may alias an input that is not
+/// single and has elements of the same size.
+using ElementFunction = void (*)(const void* const* inputs, void* const* outputs, int64_t count);
 
 /// Generated code, shared by all programs of the process with an equal specification.
 class ElementKernel {

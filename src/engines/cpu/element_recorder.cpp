@@ -145,6 +145,7 @@ Floats rounded(Floats x, uint32_t mode) { return {x.recorder, x.recorder->append
 Floats floor_of(Floats x) { return rounded(x, 9); }
 Floats ceil_of(Floats x) { return rounded(x, 10); }
 Floats round_of(Floats x) { return rounded(x, 12); }
+Floats half_of(Floats x) { return {x.recorder, x.recorder->append(Kind::round_half, x.id)}; }
 
 #include "engines/cpu/vector_math.h"
 

@@ -19,8 +19,13 @@ struct ElementInstruction {
   friend bool operator==(const ElementInstruction&, const ElementInstruction&) = default;
 };
 
+/// How elements lie in memory. Programs compute in floats.
+enum class Form : uint8_t { floats, halves, brains, bools };
+constexpr int64_t bytes_of(Form form) { return form == Form::floats ? 4 : form == Form::bools ? 1 : 2; }
+
 struct ElementSpec {
-  std::vector<bool> single;  // by operand: one number for all elements
+  std::vector<bool> single;  // by operand: one number for all elements, a float
+  std::vector<Form> inputs = {}, outputs = {};  // by operand and by output; missing: floats
   std::vector<ElementInstruction> code;
 };
 
@@ -31,7 +36,7 @@ struct MachineOp {
     constant, single, input, store,                                // `detail`: bits, operand, operand, output
     add, sub, mul, div, fused_add, fused_sub, fused_sub_from,      // a b + c, a b - c, c - a b
     smaller, larger,                                               // b where a is neither smaller nor larger
-    sqrt, round,                                                   // `detail`: mode of the instruction
+    sqrt, round, round_half,                                       // `detail`: mode of the instruction
     scale,                                                         // a 2^b, with AVX-512 only
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c
     bits_and, bits_xor, ints_add, ints_sub, shift_left, shift_right,  // `detail`: by how much

@@ -59,6 +59,9 @@ CAIRN_VECTOR_WITH("leaky_relu", leaky_relu, "alpha", nullptr, choose(x < 0.f, x 
 CAIRN_VECTOR_WITH("elu", elu, "alpha", nullptr, choose(x > 0.f, x, expm1_of(x) * low))
 CAIRN_VECTOR_WITH("gelu", gelu, "approximate", nullptr, low != 0 ? gelu_by_tanh_of(x) : gelu_of(x))
 
+CAIRN_VECTOR("round to f16", round_half, half_of(x))
+CAIRN_VECTOR("round to bf16", round_brain, brain_of(x))
+
 CAIRN_FUNCTION("reciprocal", reciprocal, one / x, 1 / x)
 CAIRN_FUNCTION("sqrt", sqrt, root_of(x), std::sqrt(x))
 CAIRN_FUNCTION("rsqrt", rsqrt, one / root_of(x), 1 / std::sqrt(x))

@@ -24,6 +24,11 @@ static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
 
 bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
 
+bool is_float(const Value* value) {
+  const DType dtype = value->type.dtype;
+  return value->type.is_static() && (dtype == kF32 || dtype == kF16 || dtype == kBF16);
+}
+
 bool is_add(const Node& node) { return node.is("add") && is_f32(node.result()); }
 
 bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_f32(node.result()); }
@@ -112,10 +117,10 @@ class Proposer {
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
-      if (!taken(**node) && !(*node)->results.empty() && is_f32((*node)->result(0))) row_chain(**node);
+      if (!taken(**node) && !(*node)->results.empty() && is_float((*node)->result(0))) row_chain(**node);
     for (const auto& node : block_.nodes) normalisation(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
-      if (!taken(**node) && ElementwiseProgram::takes(**node) && is_f32((*node)->result())) region(**node);
+      if (!taken(**node) && ElementwiseProgram::takes(**node) && is_float((*node)->result())) region(**node);
     for (const auto& node : block_.nodes)
       if (auto nodes = find_planes(*node, uses_); !nodes.empty()) taken_where_right(std::move(nodes));
     for (const auto& node : block_.nodes)
@@ -255,7 +260,7 @@ class Proposer {
         for (const Value* input : nodes[i]->inputs) {
           const Node* node = input->producer;
           if (!node || contains(nodes, node) || taken(*node) || !goes_by_rows(*node, like, axes)) continue;
-          if (!leaves(*node, nodes) || (is_f32(node->result()) && !leads_back(*node, nodes))) nodes.push_back(node);
+          if (!leaves(*node, nodes) || (is_float(node->result()) && !leads_back(*node, nodes))) nodes.push_back(node);
         }
     }
     Group group = make_group(in_order(std::move(nodes)), uses_);
@@ -292,7 +297,7 @@ class Proposer {
         const Node* node = input->producer;
         if (!node || contains(nodes, node) || taken(*node) || !ElementwiseProgram::takes(*node)) continue;
         if (node->result()->type.shape != root.result()->type.shape) continue;
-        if (leaves(*node, nodes) && (!is_f32(node->result()) || leads_back(*node, nodes))) continue;
+        if (leaves(*node, nodes) && (!is_float(node->result()) || leads_back(*node, nodes))) continue;
         nodes.push_back(node);
         if (nodes.size() > kMostNodes || inputs_of(nodes) > kMostInputs) nodes.pop_back();
       }

@@ -8,7 +8,7 @@ namespace cairn {
 
 enum class Isa { none, avx2, avx512 };
 
-/// Determined once per process. `avx2` means AVX2 and FMA; `avx512` means F, BW, DQ and VL.
+/// Determined once per process. `avx2` means AVX2, FMA and F16C; `avx512` means F, BW, DQ and VL.
 Isa machine_isa();
 /// Whether registers of machine_isa() have dot products of integers (VNNI); not with CAIRN_ISA=avx512|avx2.
 bool machine_has_dot_products();

@@ -78,6 +78,7 @@ constexpr CpuKernel kKernels[] = {
     {"top_k", refuses_top_k, make_top_k},
     {"cumsum", refuses_cumsum, make_cumsum},
     {"linear_algebra", refuses_linear_algebra, make_linear_algebra},
+    {"fourier", refuses_fourier, make_fourier},
     {"trees", refuses_trees, make_trees},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},

@@ -5,7 +5,9 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/move.h"
+#include "engines/cpu/stored_weights.h"
 #include "engines/cpu/vector_loops.h"
+#include "passes/facts.h"
 
 namespace cairn {
 
@@ -13,6 +15,15 @@ namespace {
 
 // Rows shorter than this are collected in tiles for generated code: a call of it costs as much as to spread 70 floats.
 constexpr int64_t kShortRow = 96;
+
+CAIRN_VECTORISED void halves_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
+  if (step == 1) return expand_halves(count, from, to);
+  for (int64_t i = 0; i < count; ++i) to[i] = half_to_float(from[i * step]);
+}
+CAIRN_VECTORISED void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
+  if (step == 1) return expand_brains(count, from, to);
+  for (int64_t i = 0; i < count; ++i) to[i] = bfloat_to_float(from[i * step]);
+}
 
 CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
@@ -30,7 +41,20 @@ const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
 
 namespace {
 
-bool is_number_or_bool(const Type& type) { return type.is_static() && (type.dtype == kF32 || type.dtype == kBool); }
+bool is_narrow(DType dtype) { return dtype == kF16 || dtype == kBF16; }
+bool is_number_or_bool(const Type& type) {
+  return type.is_static() && (type.dtype == kF32 || type.dtype == kBool || is_narrow(type.dtype));
+}
+Form form_of(DType dtype) {
+  return dtype == kBool ? Form::bools : dtype == kF16 ? Form::halves : dtype == kBF16 ? Form::brains : Form::floats;
+}
+
+// Whether the instruction's result has to be rounded to the type of the node's.
+bool rounds(const Node& node) {
+  const DType to = node.result()->type.dtype;
+  const auto has_that = [&](const Value* input) { return input->type.dtype == to || input->type.dtype == kBool; };
+  return is_narrow(to) && !(makes_no_digits(node) && std::all_of(node.inputs.begin(), node.inputs.end(), has_that));
+}
 
 // The value of an attribute that is a number or a flag.
 float number_of(const Node& node, const char* attribute) {
@@ -71,8 +95,8 @@ float quotient_below(float x, float y) {
 }  // namespace
 
 const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
-  static constexpr Row kFromBool = {"cast", Op::copy};
-  if (node.is("cast") && node.inputs[0]->type.dtype == kBool && node.result()->type.dtype == kF32) return &kFromBool;
+  static constexpr Row kCast = {"cast", Op::copy};
+  if (node.is("cast") && node.result()->type.dtype != kBool) return &kCast;
   for (const Row& row : kRows)
     if (node.is(row.name)) return &row;
   return nullptr;
@@ -100,7 +124,7 @@ bool ElementwiseProgram::reads_part(const Node& node) {
 std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   if (group.outputs.empty()) return "has no result";
   const Type& result = group.outputs[0]->type;
-  if (result.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(result.dtype));
+  size_t instructions = 0;
   for (const Node* node : group.nodes) {
     if (reads_part(*node) && group.nodes.size() > 1) {
       if (node->is("gather") && node->result()->type != result) return "shapes differ inside the group";
@@ -111,15 +135,16 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
       return "shapes differ inside the group";
     if (!is_number_or_bool(node->result()->type))
       return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
+    instructions += rounds(*node) ? 2 : 1;
   }
   for (const Value* output : group.outputs)
-    if (output->type != result) return "results differ in type";
+    if (output->type.dtype == kBool) return "a result is bool, takes floats";
   const std::vector<const Value*> operands = operands_of(group);
   for (const Value* input : operands) {
-    if (!is_number_or_bool(input->type)) return fmt::format("input is {}, takes f32 and bool", to_string(input->type));
+    if (!is_number_or_bool(input->type)) return fmt::format("input is {}, takes floats up to f32, and bool", to_string(input->type));
     if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
   }
-  if (operands.size() + group.nodes.size() > static_cast<size_t>(kMostRegisters)) return "is too long";
+  if (operands.size() + instructions > static_cast<size_t>(kMostRegisters)) return "is too long";
   if (result.shape.rank() > Odometer::kMostDims) return "has too many dims";
   return std::nullopt;
 }
@@ -128,7 +153,7 @@ ElementwiseProgram::Operand ElementwiseProgram::operand_of(size_t buffer, const 
                                                            const std::vector<int64_t>* given) const {
   Operand operand;
   operand.buffer = buffer;
-  operand.boolean = type.dtype == kBool;
+  operand.form = form_of(type.dtype);
   const auto dims = type.shape.sizes();
   const bool strided = given && !given->empty();
   operand.full = dims == dims_ && !strided;
@@ -192,8 +217,12 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
     if (row.low) code.low = number_of(*node, row.low);
     if (row.high) code.high = number_of(*node, row.high);
-    registers.emplace(node->result(), next++);
     code_.push_back(code);
+    if (rounds(*node)) {
+      const Op round = node->result()->type.dtype == kF16 ? Op::round_half : Op::round_brain;
+      code_.push_back({.op = round, .sources = {next++, 0, 0}});
+    }
+    registers.emplace(node->result(), next++);
   }
   for (const Value* output : group.outputs) {
     const int target = registers.at(output);
@@ -242,6 +271,11 @@ void ElementwiseProgram::find_rows() {
 void ElementwiseProgram::make_kernel() {
   using Way = Operand::Way;
   ElementSpec spec{.single = {}, .code = code_};
+  // Numbers that are spread over all elements are floats.
+  const auto is_spread = [](const Operand& operand) {
+    const bool one = operand.single || operand.strides.empty() || operand.strides.back() == 0;
+    return operand.form == Form::bools || (operand.form != Form::floats && one);
+  };
   for (Operand& operand : operands_) {
     const bool far =
         !operand.single && !operand.strides.empty() && operand.strides.back() != 0 && operand.strides.back() != 1;
@@ -249,15 +283,18 @@ void ElementwiseProgram::make_kernel() {
       operand.way = Way::tile;
     else if (!operand.direct())
       operand.way = operand.period > 0 && !operand.single                                ? Way::period
-                    : operand.boolean || far || (!operand.single && inner() < kShortRow) ? Way::tile
+                    : is_spread(operand) || far || (!operand.single && inner() < kShortRow) ? Way::tile
                                                                                          : Way::row;
     by_tiles_ |= (operand.way == Way::tile || operand.way == Way::period) && !operand.single;
     by_rows_ |= operand.way == Way::row && !operand.single;
     spec.single.push_back(operand.single || (operand.way == Way::row && operand.strides.back() == 0));
+    spec.inputs.push_back(operand.way == Way::direct || operand.way == Way::row ? operand.form : Form::floats);
   }
   for (Operand& target : targets_) {
+    spec.outputs.push_back(target.full ? target.form : Form::floats);
     if (target.full) continue;
     target.way = target.strides.back() == 1 && inner() >= kShortRow ? Way::row : Way::tile;
+    if (target.way == Way::row) spec.outputs.back() = target.form;
     by_tiles_ |= target.way == Way::tile;
     by_rows_ |= target.way == Way::row;
   }
@@ -281,10 +318,11 @@ std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
   std::vector<size_t> inputs;
   for (const Operand& operand : operands_) {
     const auto lies_so = [&](const Operand& target) {
+      if (bytes_of(target.form) != bytes_of(operand.form)) return false;
       return target.full ? operand.full : !operand.full && !operand.single && operand.strides == target.strides;
     };
     const auto reads_part = [&](const Operand& other) { return other.part && other.buffer == operand.buffer; };
-    if (!operand.boolean && !operand.gather && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
+    if (operand.form != Form::bools && !operand.gather && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
         std::all_of(targets_.begin(), targets_.end(), lies_so))
       inputs.push_back(operand.buffer);
   }
@@ -339,22 +377,28 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
   const VectorLoops& loops = vector_loops();
   const auto* floats = static_cast<const float*>(data);
   const auto* bools = static_cast<const uint8_t*>(data);
+  const auto* narrow = static_cast<const uint16_t*>(data);
+  const bool is_float = operand.form == Form::floats;
   const auto collect = [&](int64_t at, int64_t many, int64_t step, float* values) {
-    if (operand.boolean && step == 1)
+    if (operand.form == Form::bools && step == 1)
       flags_to_floats(many, bools + at, values);
-    else if (operand.boolean)
+    else if (operand.form == Form::halves)
+      halves_to_floats(many, narrow + at, step, values);
+    else if (operand.form == Form::brains)
+      brains_to_floats(many, narrow + at, step, values);
+    else if (!is_float)
       for (int64_t i = 0; i < many; ++i) values[i] = static_cast<float>(bools[at + i * step] != 0);
     else
       for (int64_t i = 0; i < many; ++i) values[i] = floats[at + i * step];
   };
   walk(operand, first, count, [&](int64_t at, const Block& block) {
-    if (block.stride == 0 && !operand.boolean && block.step == 1) {
+    if (block.stride == 0 && is_float && block.step == 1) {
       loops.spread_rows(block.rows, block.columns, floats + at, to);
     } else if (block.stride == 0) {
       float values[kLargeTile];
       collect(at, block.rows, block.step, values);
       loops.spread_rows(block.rows, block.columns, values, to);
-    } else if (block.stride == 1 && !operand.boolean) {
+    } else if (block.stride == 1 && is_float) {
       loops.copy_rows(block.rows, block.columns, floats + at, block.step, to);
     } else {
       for (int64_t row = 0; row < block.rows; ++row)
@@ -365,11 +409,16 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
 }
 
 void ElementwiseProgram::store(const Operand& target, const float* from, int64_t first, int64_t count,
-                               float* data) const {
-  walk(target, first, count, [&](int64_t at, const Block& block) {
-    for (int64_t row = 0; row < block.rows; ++row, at += block.step)
-      for (int64_t i = 0; i < block.columns; ++i) data[at + i * block.stride] = *from++;
-  });
+                               void* data) const {
+  const auto put = [&](auto* to, auto convert) {
+    walk(target, first, count, [&](int64_t at, const Block& block) {
+      for (int64_t row = 0; row < block.rows; ++row, at += block.step)
+        for (int64_t i = 0; i < block.columns; ++i) to[at + i * block.stride] = convert(*from++);
+    });
+  };
+  if (target.form == Form::floats) return put(static_cast<float*>(data), [](float value) { return value; });
+  target.form == Form::halves ? put(static_cast<uint16_t*>(data), float_to_half)
+                              : put(static_cast<uint16_t*>(data), float_to_bfloat);
 }
 
 // Operations of the C library; computes the whole tile, also positions beyond its count.
@@ -405,7 +454,7 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
     const void* data = inputs[i];
     float* to = registers + static_cast<int64_t>(i) * kTile;
     sources[i] = to;
-    if (operand.direct() && whole)
+    if (operand.direct() && whole && operand.form == Form::floats)
       sources[i] = static_cast<const float*>(data) + first;
     else if (!operand.single)
       load(operand, data, first, count, to);
@@ -425,7 +474,7 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const float* made = sources[outputs_[i]];
     auto* data = static_cast<float*>(outputs[i]);
-    if (!targets_[i].full)
+    if (!targets_[i].full || targets_[i].form != Form::floats)
       store(targets_[i], made, first, count, data);
     else if (made != data + first)
       std::copy_n(made, count, data + first);
@@ -439,7 +488,7 @@ void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* 
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const bool last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
     const bool shared = std::find(inputs, inputs + operands_.size(), outputs[i]) != inputs + operands_.size();
-    if (targets_[i].full && (last || !shared)) direct |= uint64_t{1} << i;
+    if (targets_[i].full && targets_[i].form == Form::floats && (last || !shared)) direct |= uint64_t{1} << i;
   }
   const auto chunk = [&](int index, int) {
     alignas(64) float registers[kMostRegisters * kTile];
@@ -456,8 +505,8 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
   using Way = Operand::Way;
   alignas(64) float tiles[kMostRegisters * kLargeTile];
   const auto tile = [&](size_t i) { return tiles + static_cast<int64_t>(i) * kLargeTile; };
-  const float* from[kMostRegisters];
-  float* to[kMostRegisters];
+  const void* from[kMostRegisters];
+  void* to[kMostRegisters];
   for (size_t i = 0; i < operands_.size(); ++i)
     if (operands_[i].way == Way::period)
       load(operands_[i], inputs[i], 0, std::min(count_, operands_[i].period + kTile), tile(i));
@@ -472,22 +521,26 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
     };
     for (size_t i = 0; i < operands_.size(); ++i) {
       const Operand& operand = operands_[i];
-      const auto* data = static_cast<const float*>(inputs[i]);
+      const auto* data = static_cast<const char*>(inputs[i]);
+      const int64_t bytes = bytes_of(operand.form);
       if (operand.way == Way::tile) load(operand, data, at, operand.single ? 1 : many, tile(i));
-      from[i] = operand.way == Way::direct   ? data + at
-                : operand.way == Way::row    ? data + in_row(operand)
+      from[i] = operand.way == Way::direct   ? static_cast<const void*>(data + at * bytes)
+                : operand.way == Way::row    ? static_cast<const void*>(data + in_row(operand) * bytes)
                 : operand.way == Way::period ? tile(i) + at % operand.period
                                              : tile(i);
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Operand& target = targets_[i];
-      auto* data = static_cast<float*>(outputs[i]);
-      to[i] = target.full ? data + at : target.way == Way::row ? data + in_row(target) : tile(operands_.size() + i);
+      auto* data = static_cast<char*>(outputs[i]);
+      const int64_t bytes = bytes_of(target.form);
+      to[i] = target.full              ? static_cast<void*>(data + at * bytes)
+              : target.way == Way::row ? static_cast<void*>(data + in_row(target) * bytes)
+                                       : tile(operands_.size() + i);
     }
     kernel_->function()(from, to, many);
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (!targets_[i].full && targets_[i].way == Operand::Way::tile)
-        store(targets_[i], to[i], at, many, static_cast<float*>(outputs[i]));
+        store(targets_[i], static_cast<const float*>(to[i]), at, many, outputs[i]);
     if (!by_rows_) continue;
     column += many;
     if (column == inner()) row->next(), column = 0;
@@ -505,7 +558,7 @@ void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void
   GatherSource gathered[kMostRegisters];
   for (size_t i = 0; i < operands_.size(); ++i) {
     const Operand& operand = operands_[i];
-    starts[i] = static_cast<const char*>(inputs[operand.buffer]) + operand.offset * (operand.boolean ? 1 : 4);
+    starts[i] = static_cast<const char*>(inputs[operand.buffer]) + operand.offset * bytes_of(operand.form);
     if (!operand.gather) continue;
     operand.gather->check(inputs[operand.indices]);
     gathered[i] = {static_cast<const float*>(inputs[operand.buffer]), inputs[operand.indices]};

@@ -1,6 +1,6 @@
 // Element-wise programs: the nodes of a group as one loop of generated code, or interpreted one after the other on
 // tiles of 256 floats, which stay in the first-level cache. The interpreter works on any machine and for any operation.
-// Bools are the numbers 0 and 1 inside a program.
+// Bools are the numbers 0 and 1 inside a program, 16-bit floats are widened where they are read and rounded where they are made.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace cairn {
 
 class ElementwiseProgram {
  public:
-  /// Whether there is an instruction for the node: element-wise on f32 and bools of known dims.
+  /// Whether there is an instruction for the node: element-wise on floats up to f32 and bools of known dims.
   static bool takes(const Node& node);
   /// Whether it is a slice or a gathering of rows whose elements a program may read where they are, instead of a copy of them.
   static bool reads_part(const Node& node);
@@ -61,7 +61,7 @@ class ElementwiseProgram {
     size_t buffer = 0;   // index into the group's inputs, or outputs
     bool part = false;   // a slice of the buffer's tensor
     int64_t offset = 0;  // of the first element, in elements
-    bool boolean = false;
+    Form form = Form::floats;
     bool full = false;                 // same elements in the same order as the result
     bool single = false;               // one number for all
     std::vector<int64_t> strides;      // in elements
@@ -69,7 +69,7 @@ class ElementwiseProgram {
     int64_t period = 0;                // so many elements repeat; 0: not, or more than a tile
     std::optional<GatherRows> gather;  // full; its data is a GatherSource
     size_t indices = 0;                // of gathered rows: index into the group's inputs
-    bool direct() const { return full && !boolean && !gather; }
+    bool direct() const { return full && form != Form::bools && !gather; }
     /// How generated code gets at it: all elements where they are, a row of them (or its one number) where that is, what
     /// was put into a tile, or into one of a period and a tile that serves all tiles.
     enum class Way : uint8_t { direct, row, tile, period } way = Way::direct;
@@ -93,7 +93,7 @@ class ElementwiseProgram {
   template <class Run>
   void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;
-  void store(const Operand& target, const float* from, int64_t first, int64_t count, float* data) const;
+  void store(const Operand& target, const float* from, int64_t first, int64_t count, void* data) const;
   /// Loads the operands that are single numbers, which are the same for every tile.
   void load_singles(const void* const* inputs, float* registers) const;
   /// `direct` has a bit per output: set when it aliases no input, so that it may be written before all inputs are read.

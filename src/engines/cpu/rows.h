@@ -1,5 +1,5 @@
 // Kernels along axes: reductions, softmax, normalisation of rows, running sums, index of the largest, the k largest;
-// linear algebra on the last two axes.
+// linear algebra on the last two axes; Fourier transforms.
 #pragma once
 
 #include "engines/cpu/call_step.h"
@@ -35,6 +35,10 @@ std::unique_ptr<Step> make_top_k(const Group& group, MakeContext& context);
 /// The rows of src/ops/linear_algebra.cpp.
 Refusal refuses_linear_algebra(const Group& group);
 std::unique_ptr<Step> make_linear_algebra(const Group& group, MakeContext& context);
+
+/// The rows of src/ops/fourier.cpp.
+Refusal refuses_fourier(const Group& group);
+std::unique_ptr<Step> make_fourier(const Group& group, MakeContext& context);
 
 Refusal refuses_cumsum(const Group& group);
 std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext& context);

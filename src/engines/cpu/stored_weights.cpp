@@ -53,6 +53,8 @@ CAIRN_VECTORISED void expand_nibbles(int64_t count, int64_t width, const uint32_
 
 CAIRN_INLINE float as_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 
+}  // namespace
+
 CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
 }
@@ -66,8 +68,6 @@ CAIRN_VECTORISED void expand_halves(int64_t count, const uint16_t* from, float* 
     to[i] = as_float((exponent == 0 ? __builtin_bit_cast(uint32_t, tiny) : usual) | (bits & 0x8000) << 16);
   }
 }
-
-}  // namespace
 
 int32_t StoredWeights::code(int64_t row, int64_t column) const {
   const int64_t at = row * row_step + column * column_step;

@@ -120,6 +120,12 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
 }
 
+/// Rounded to bf16, to nearest even; a NaN stays one. Denormals are rounded as well, whatever additions do with them.
+CAIRN_INLINE Floats brain_of(Floats x) {
+  const Ints bits = bits_of(x), odd = (bits >> 16) & 1;
+  return choose(x != x, x + x, floats_of((bits + 0x7fff + odd) & -0x10000));
+}
+
 /// Applies an instruction of the table (element_table.h) to vectors.
 CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
   const Floats one = spread(1.f), zero = spread(0.f);

@@ -50,6 +50,15 @@ CAIRN_LANES(floor_of, floor)
 CAIRN_LANES(ceil_of, ceil)
 CAIRN_LANES(round_of, nearbyint)
 #undef CAIRN_LANES
+/// Rounded to f16, to nearest even: numbers below its normal ones by a sum whose last place is theirs.
+CAIRN_INLINE Floats half_of(Floats x) {
+  const Ints sign = bits_of(x) & std::numeric_limits<int32_t>::min(), bits = bits_of(x) ^ sign;
+  const Floats magnitude = floats_of(bits);
+  Floats y = floats_of((bits + 0xfff + ((bits >> 13) & 1)) & -0x2000);
+  y = choose(magnitude < 0x1p-14f, (magnitude + 0.5f) - 0.5f, y);
+  y = choose(y > 65504.f, spread(std::numeric_limits<float>::infinity()), y);
+  return choose(x != x, x + x, floats_of(bits_of(y) | sign));
+}
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }

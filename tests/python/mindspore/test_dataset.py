@@ -392,5 +392,5 @@ def test_damaged_mindrecord_files_give_a_sentence(tmp_path):
 
 
 def test_what_is_missing_is_refused_by_name():
-    with pytest.raises(NotImplementedError, match="CocoDataset"):
-        ds.CocoDataset("x")
+    with pytest.raises(NotImplementedError, match="LSUNDataset"):
+        ds.LSUNDataset("x")

@@ -129,9 +129,8 @@ class Dataset:
     def batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, per_batch_map=None, input_columns=None,
               output_columns=None, column_order=None, pad_info=None, python_multiprocessing=False, max_rowsize=16):
         """Rows of batch_size rows each."""
-        if num_parallel_workers is not None:
-            whole(num_parallel_workers, "num_parallel_workers")
-        return engine.transforming.Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns, column_order, pad_info)
+        team = team_of(num_parallel_workers, python_multiprocessing)
+        return engine.transforming.Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns, column_order, pad_info, team)
 
     def padded_batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):
         """A batch whose rows are filled up to a shape."""
@@ -353,8 +352,19 @@ def _map_arguments(arguments, named):
     if given.get("operations") is None:
         raise TypeError("map() missing the argument 'operations'")
     order_of_columns = given.get("column_order", given.get("columns_order"))
+    team = team_of(given.get("num_parallel_workers"), given.get("python_multiprocessing"))
     return {"operations": given["operations"], "input_columns": given.get("input_columns"),
-            "output_columns": given.get("output_columns"), "column_order": order_of_columns, "callbacks": given.get("callbacks")}
+            "output_columns": given.get("output_columns"), "column_order": order_of_columns, "callbacks": given.get("callbacks"),
+            "team": team, "cache": given.get("cache")}
+
+
+def team_of(workers, processes):
+    """(number, whether processes) of what runs a script's functions; 0: the caller's thread, where no number above 1 is told."""
+    processes = flag(bool(processes) if processes is None else processes, "python_multiprocessing")
+    if workers is None:
+        workers = config.get_num_parallel_workers() if processes else 1
+    workers = min(whole(workers, "num_parallel_workers"), os.cpu_count() or 1)
+    return (workers if processes or workers > 1 else 0), processes
 
 
 def _split_sizes(sizes, total):

@@ -1,12 +1,13 @@
 """Sources that read files of rows: texts, tables, TFRecord and MindRecord."""
 
 import os
+from collections import namedtuple
 
 import numpy as np
 from cairn import _data
-from cairn.ms import refuse
+from cairn.data import Cache
 
-from mindspore.dataset.engine.checks import columns_of
+from mindspore.dataset.engine.checks import columns_of, flag, whole
 from mindspore.dataset.engine.datasets import Shuffle
 from mindspore.dataset.engine.sources import Native, numpy_type
 
@@ -61,9 +62,11 @@ def _files(value, who):
 class Lines(Native):
     """A source of files whose rows are read one after the other; shuffled among themselves."""
 
-    def __init__(self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None):
+    def __init__(self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None,
+                 cache=None):
         self.files = _files(dataset_files, type(self).__name__)
-        super().__init__(num_samples, num_parallel_workers, shuffle if shuffle is not None else True, None, num_shards, shard_id)
+        super().__init__(num_samples, num_parallel_workers, shuffle if shuffle is not None else True, None, num_shards, shard_id,
+                         cache)  # fmt: skip
 
 
 class TextFileDataset(Lines):
@@ -71,7 +74,7 @@ class TextFileDataset(Lines):
 
     def __init__(self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None,
                  shard_id=None, cache=None):
-        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
     def open(self, sampler):
         return _data.text_files(self.files, sampler, self.where)
@@ -83,7 +86,7 @@ class CSVDataset(Lines):
     def __init__(self, dataset_files, field_delim=",", column_defaults=None, column_names=None, num_samples=None,
                  num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None, cache=None):
         self.delimiter, self.defaults, self._names_told = field_delim, column_defaults, column_names
-        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
     def open(self, sampler):
         names = list(self._names_told) if self._names_told else _data.csv_header(self.files[0], self.delimiter)
@@ -100,7 +103,7 @@ class TFRecordDataset(Lines):
                  shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None, shard_equal_rows=False, cache=None):
         self.schema = Schema(schema) if isinstance(schema, (str, os.PathLike)) else schema
         self.columns_list = columns_of(columns_list, "columns_list") if columns_list else None
-        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id)
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
     def open(self, sampler):
         told = {each["name"]: each for each in self.schema.columns} if self.schema else {}
@@ -130,7 +133,7 @@ class MindDataset(Native):
         if (padded_sample is None) != (num_padded is None):
             raise RuntimeError("padded_sample and num_padded must be given together.")
         self.padded, self.num_padded = padded_sample, num_padded or 0
-        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
         self.source()  # whose faults belong here
 
     def open(self, sampler):
@@ -144,11 +147,18 @@ class MindDataset(Native):
 
 
 class DatasetCache:
-    """A cache server has nothing to do here: rows are read from memory or the page cache."""
+    """Rows kept from one epoch to the next, in this process: size in MB, 0 for any number; with `spilling` the rest lies in a file.
+    There is no server: sessions, hosts and ports are not used."""
 
-    def __init__(self, session_id=0, size=0, spilling=False, hostname=None, port=None, num_connections=None, prefetch_size=None):
-        self.session_id, self.size, self.spilling = session_id, size, spilling
+    def __init__(self, session_id=None, size=0, spilling=False, hostname=None, port=None, num_connections=None, prefetch_size=None):
+        whole(0 if session_id is None else session_id, "session_id", 0)
+        self.session_id, self.size, self.spilling = session_id, whole(size, "size", 0), flag(spilling, "spilling")
+        self.kept = Cache(size << 20, spilling)
 
     def get_stat(self):
-        """Refused: there is no server."""
-        refuse("DatasetCache.get_stat", "there is no cache server")
+        """Rows in memory and on disk, and the mean size of those in memory."""
+        told = self.kept.stats()
+        return CacheStat(told["bytes"] // max(told["rows_in_memory"], 1), told["rows_in_memory"], told["rows_in_file"])
+
+
+CacheStat = namedtuple("CacheStat", ("avg_cache_sz", "num_mem_cached", "num_disk_cached"))

@@ -12,18 +12,19 @@ from mindspore.dataset.engine.sources import Native
 __all__ = ["Cifar100Dataset", "Cifar10Dataset", "FashionMnistDataset", "ImageFolderDataset", "ImageFolderDatasetV2", "MnistDataset"]
 
 
-def _folder(path):
+def folder_of(path):
     path = os.fspath(path) if not isinstance(path, str) else path
     if not os.path.isdir(path) or not os.access(path, os.R_OK):
         raise ValueError(f"The folder {path} does not exist or is not a directory or permission denied!")
     return path
 
 
-def _usage(usage, kinds):
+def usage_of(usage, kinds, name="usage"):
+    """One of several words; None: all."""
     if usage is not None and not isinstance(usage, str):
-        raise TypeError(f"Argument usage with value {usage} is not of type [<class 'str'>], but got {type(usage)}.")
+        raise TypeError(f"Argument {name} with value {usage} is not of type [<class 'str'>], but got {type(usage)}.")
     if usage is not None and usage not in kinds:
-        raise ValueError(f"usage is not within the valid set of {sorted(kinds)}.")
+        raise ValueError(f"{name} is not within the valid set of {sorted(kinds)}.")
     return usage or "all"
 
 
@@ -32,8 +33,8 @@ class Labelled(Native):
 
     def __init__(self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None,
                  num_shards=None, shard_id=None, cache=None):
-        self.dataset_dir, self.usage = _folder(dataset_dir), _usage(usage, ("train", "test", "all"))
-        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+        self.dataset_dir, self.usage = folder_of(dataset_dir), usage_of(usage, ("train", "test", "all"))
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
 
     def column_list(self):
         return list(self.names)
@@ -106,13 +107,13 @@ class ImageFolderDataset(Native):
 
     def __init__(self, dataset_dir, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, extensions=None,
                  class_indexing=None, decode=False, num_shards=None, shard_id=None, cache=None, decrypt=None):
-        self.dataset_dir, self.decode = _folder(dataset_dir), flag(decode, "decode")
+        self.dataset_dir, self.decode = folder_of(dataset_dir), flag(decode, "decode")
         if class_indexing is not None and not isinstance(class_indexing, dict):
             raise TypeError(f"Argument class_indexing with value {class_indexing} is not of type [<class 'dict'>], but got "
                             f"{type(class_indexing)}.")
         self.classes = dict(class_indexing) if class_indexing else sources.folder_classes(self.dataset_dir)
         self.files = sources.folder_files(self.dataset_dir, self.classes, [each.lower() for each in extensions or sources.IMAGES])
-        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
 
     def column_list(self):
         return list(self.names)
@@ -121,7 +122,7 @@ class ImageFolderDataset(Native):
         if not self.files:
             raise RuntimeError(f"Invalid data, no images in the folders of {self.dataset_dir}; an image lies in "
                                "<folder>/<class>/<image>.jpg")
-        return _data.image_files(self.files, self.decode, sampler, self.where)
+        return sources.labelled_files(self.files, self.decode, sampler)
 
     def get_class_indexing(self):
         return self.classes

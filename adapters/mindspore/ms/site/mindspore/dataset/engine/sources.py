@@ -5,9 +5,10 @@ import inspect
 
 import numpy as np
 from cairn import _data
+from cairn.data.nodes import numbered
 
 from mindspore.dataset.engine import samplers
-from mindspore.dataset.engine.checks import columns_of, whole
+from mindspore.dataset.engine.checks import columns_of, flag, whole
 from mindspore.dataset.engine.datasets import Dataset, Shuffle
 
 __all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset"]
@@ -19,8 +20,9 @@ class Mappable(Dataset):
     names = ("image", "label")
     may_shuffle = True
 
-    def __init__(self, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None):
+    def __init__(self, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None):
         super().__init__()
+        self.cache = cache_of(cache)
         if num_parallel_workers is not None:
             whole(num_parallel_workers, "num_parallel_workers")
         if num_samples is not None:
@@ -113,11 +115,27 @@ class Native(Mappable):
         return self.source().read(index)
 
     def node(self, build):
-        return _data.chosen(self.source(), *self.padding(), self.sampler.native(), self.where)
+        return keeping(_data.chosen(self.source(), *self.padding(), self.sampler.native(), self.where), self.cache, self.where)
 
     def padding(self):
         """A row that follows the others, and how often."""
         return [], 0
+
+
+def cache_of(cache):
+    """(the library's cache, a region of it), or None."""
+    from mindspore.dataset.engine.files import DatasetCache
+
+    if cache is None:
+        return None
+    if not isinstance(cache, DatasetCache):
+        raise TypeError(f"Argument cache with value {cache} is not of type [<class 'DatasetCache'>], but got {type(cache)}.")
+    return cache.kept.rows, cache.kept.region()
+
+
+def keeping(node, cache, where):
+    """The node, with its rows kept."""
+    return node if cache is None else _data.cached(node, *cache, where)
 
 
 def _as_sampler(value):
@@ -168,7 +186,8 @@ class GeneratorDataset(Mappable):
                 raise RuntimeError("shuffle is only supported for a source with __getitem__ and __len__.")
             if num_shards is not None:
                 raise RuntimeError("num_shards is only supported for a source with __getitem__ and __len__.")
-        self.limit = num_samples
+        self.limit, self.processes = num_samples, flag(python_multiprocessing, "python_multiprocessing")
+        self.workers = whole(num_parallel_workers, "num_parallel_workers") if num_parallel_workers is not None else 1
         super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
 
     def count(self):
@@ -192,7 +211,9 @@ class GeneratorDataset(Mappable):
 
     def node(self, build):
         if self.by_number:
-            return super().node(build)
+            needs_labels = isinstance(self.sampler, samplers.PKSampler)  # which reads the rows of the source
+            return numbered(self.count(), self.row, self.names, self.sampler.native(), self.where,
+                            0 if needs_labels or self.workers == 1 else self.workers, self.processes)  # fmt: skip
 
         def opened(_epoch):
             rows = iter(self.source() if callable(self.source) else self.source)
@@ -247,7 +268,7 @@ class NumpySlicesDataset(Native):
         super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id)
 
     def open(self, sampler):
-        return _data.slices(self.columns, self.names, sampler, self.where)
+        return _data.table("slices", [(name, "slices", column) for name, column in zip(self.names, self.columns)], sampler, self.where)
 
 
 class PaddedDataset(GeneratorDataset):

@@ -2,12 +2,15 @@
 
 import copy
 
+import numpy as np
 from cairn import _data
-from cairn.data.nodes import grouped
+from cairn.data import teams
+from cairn.data.nodes import grouped, hosted
 from cairn.ms import level
 
 from mindspore.dataset.engine.checks import arrays, columns_of, flag, places_of, whole
 from mindspore.dataset.engine.datasets import BatchInfo, Dataset
+from mindspore.dataset.engine.sources import cache_of, keeping
 from mindspore.dataset.transforms.transforms import Compose
 
 
@@ -55,8 +58,9 @@ class Renaming(Dataset):
 
 
 class Map(Renaming):
-    def __init__(self, child, operations, input_columns, output_columns, column_order, callbacks):
+    def __init__(self, child, operations, input_columns, output_columns, column_order, callbacks, team=(0, False), cache=None):
         super().__init__(child)
+        self.team, self.cache = team, cache_of(cache)
         operations = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         if not operations:
             raise ValueError("operations must not be empty.")
@@ -68,6 +72,9 @@ class Map(Renaming):
         self.choose(input_columns, output_columns, column_order)
 
     def node(self, build):
+        return keeping(self._mapped(build), self.cache, self.where)
+
+    def _mapped(self, build):
         node, inputs = build(self.children[0]), self._used()
         groups = grouped([_native(each) or each for each in self.operations])
         for number, (native, group) in enumerate(groups):
@@ -76,11 +83,11 @@ class Map(Renaming):
             if native:
                 node = _data.map(node, group, *names, self.where)
             elif last or not _several(group):
-                node = _data.host_map(node, _calls(group, [build.seed, build.place(), number]), *names, "map", self.where)
+                node = hosted(node, _calls(group, [build.seed, build.place(), number]), *names, "map", self.where, *self.team)
             else:  # a number of columns that only running tells: the rest runs here as well
                 rest = self.operations[sum(len(each) for _, each in groups[:number]) :]
                 calls = _calls(rest, [build.seed, build.place(), number])
-                return _data.host_map(node, calls, inputs, self.outputs or [], self.order or [], "map", self.where)
+                return hosted(node, calls, inputs, self.outputs or [], self.order or [], "map", self.where, *self.team)
         return node
 
 
@@ -99,12 +106,11 @@ def _several(group):
 
 
 def _calls(operations, place):
-    copies = [copy.copy(each) for each in operations]
-
     def call(row, epoch, number):
         values = list(row)
-        for at, operation in enumerate(copies):
+        for at, operation in enumerate(operations):
             if hasattr(operation, "reseed"):
+                operation = copy.copy(operation)  # which threads do not share
                 operation.reseed([*place, epoch, number, at])
             values = _applied(operation, values)
         return arrays(values)
@@ -124,8 +130,9 @@ def _applied(operation, values):
 
 class Batch(Renaming):
     def __init__(self, child, batch_size, drop_remainder=False, per_batch_map=None, input_columns=None, output_columns=None,
-                 column_order=None, pad_info=None):
+                 column_order=None, pad_info=None, team=(0, False)):
         super().__init__(child)
+        self.team = team
         if callable(batch_size):
             self.batch_size = batch_size
         else:
@@ -149,10 +156,29 @@ class Batch(Renaming):
         child, names = build(self.children[0]), self.column_list()
         if isinstance(self.batch_size, int) and not self.per_batch_map:
             return _data.batch(child, self.batch_size, self.drop_remainder, fills(self.pad_info, names), self.where)
-        return _data.host_gather(child, self._gather, names, "batch", self.where)
+        return _data.host_gather(child, lambda epoch: self._gather(epoch, build.seed), names, "batch", self.where)
 
-    def _gather(self, epoch):
-        pending, number, wanted = [], 0, 0
+    def _gather(self, epoch, seed):
+        workers, processes = self.team
+        team = teams.starter(self._batch_of_parts, workers, processes)(seed) if workers else None
+        pending, number, wanted, begun = [], 0, 0, 0
+
+        def finish(rows):
+            nonlocal begun
+            info = BatchInfo(epoch, number - 1)
+            if team is None:
+                return [self._batch(rows, info)]
+            team.begin([np.asarray(value) for row in rows for value in row], epoch, number - 1)
+            begun += 1
+            return ended(team.most - 1)
+
+        def ended(most):
+            nonlocal begun
+            made = []
+            while begun > most:
+                begun -= 1
+                made.append(team.end())
+            return made
 
         def take(row):
             nonlocal pending, number, wanted
@@ -161,11 +187,16 @@ class Batch(Renaming):
                     wanted = self.batch_size(BatchInfo(epoch, number)) if callable(self.batch_size) else self.batch_size
                 pending.append(row)
             if not pending or (len(pending) < wanted if row is not None else self.drop_remainder):
-                return []
+                return [] if row is not None else ended(0)
             rows, pending, number = pending, [], number + 1
-            return [self._batch(rows, BatchInfo(epoch, number - 1))]
+            made = finish(rows)
+            return made if row is not None else made + ended(0)
 
         return take
+
+    def _batch_of_parts(self, values, epoch, number):
+        width = len(self.children[0].column_list())
+        return self._batch([values[at : at + width] for at in range(0, len(values), width)], BatchInfo(epoch, number))
 
     def _batch(self, rows, info):
         columns, names = [list(each) for each in zip(*rows)], self.column_list()

@@ -1,0 +1,91 @@
+#include "comm/fabric.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "support/stop.h"
+
+namespace cairn::comm {
+
+void Turn::look(int other, Clock::time_point since) {
+  constexpr auto kInFlight = std::chrono::milliseconds(500);  // of what a rank sent before it left
+  member_.check();
+  stop_point();
+  const auto now = Clock::now();
+  if (member_.left(party_.ranks[static_cast<size_t>(other)])) left_since_ = std::min(left_since_, now);
+  const bool in_vain = left_since_ != Clock::time_point::max() && now - left_since_ > kInFlight;
+  const double seconds = std::chrono::duration<double>(now - since).count();
+  if (in_vain || seconds > timeout_) member_.overdue(request, asked_, seconds);
+}
+
+void Turn::disagree() { member_.overdue(request, asked_, 0); }
+
+void Turn::broken(int other, const std::string& why) {
+  const int rank = party_.ranks[static_cast<size_t>(other)];
+  member_.await_failure(2);
+  member_.check();
+  fault(fmt::format("the connection to rank {} broke in {}: {}", rank, request.text(), why));
+}
+
+void Turn::fault(const std::string& text) {
+  member_.fault(text);
+  member_.check();
+  std::abort();  // check() has thrown
+}
+
+Elements::Elements(const Request& request, const void* one, std::span<const void* const> several)
+    : width_(request.dtype.size()) {
+  if (several.empty()) {
+    pieces_.push_back({static_cast<char*>(const_cast<void*>(one)), 0, request.count()});
+    return;
+  }
+  int64_t first = 0;
+  for (size_t i = 0; i < several.size(); ++i) {
+    pieces_.push_back({static_cast<char*>(const_cast<void*>(several[i])), first, request.counts[i]});
+    first += request.counts[i];
+  }
+}
+
+Elements Elements::operand(const Request& request) { return {request, request.input, request.inputs}; }
+Elements Elements::result(const Request& request) {
+  return {request, request.output, {request.outputs.data(), request.outputs.size()}};
+}
+
+std::vector<Elements::Piece>::const_iterator Elements::piece_at(int64_t first) const {
+  return std::upper_bound(pieces_.begin(), pieces_.end(), first,
+                          [](int64_t at, const Piece& piece) { return at < piece.first + piece.count; });
+}
+
+template <class Visit>
+void Elements::each(int64_t first, int64_t count, Visit visit) const {
+  for (auto piece = piece_at(first); count > 0 && piece != pieces_.end(); ++piece) {
+    const int64_t now = std::min(count, piece->first + piece->count - first);
+    visit(at(piece->data, first - piece->first, width_), static_cast<size_t>(now) * width_);
+    first += now, count -= now;
+  }
+}
+
+void Elements::read(int64_t first, int64_t count, char* to) const {
+  each(first, count, [&](const char* from, size_t bytes) { std::memcpy(to, from, bytes), to += bytes; });
+}
+void Elements::write(int64_t first, int64_t count, const char* from) const {
+  each(first, count, [&](char* to, size_t bytes) { std::memcpy(to, from, bytes), from += bytes; });
+}
+void Elements::clear() const {
+  for (const Piece& piece : pieces_) std::memset(piece.data, 0, static_cast<size_t>(piece.count) * width_);
+}
+
+char* Elements::place(int64_t first, int64_t count) const {
+  const auto piece = piece_at(first);
+  if (piece == pieces_.end() || first + count > piece->first + piece->count) return nullptr;
+  return at(piece->data, first - piece->first, width_);
+}
+
+Part part_of(int64_t count, int parts, int i) {
+  constexpr int64_t kElements = 64;
+  const int64_t groups = (count + kElements - 1) / kElements;
+  const int64_t first = std::min(count, groups * i / parts * kElements);
+  return {first, std::min(count, groups * (i + 1) / parts * kElements) - first};
+}
+
+}  // namespace cairn::comm

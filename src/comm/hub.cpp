@@ -1,0 +1,236 @@
+#include "comm/hub.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "support/sha256.h"
+
+namespace cairn::comm {
+
+namespace {
+
+constexpr size_t kMostGuests = 64;
+constexpr auto kGreeting = std::chrono::seconds(5);  // for a stranger to show the token
+constexpr const char* kGreets = "cairn job 1";
+
+std::chrono::steady_clock::duration in_seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+std::string rank_text(const Json& member, int rank) {
+  if (!member.is_object()) return fmt::format("rank {}", rank);
+  return fmt::format("rank {} (process {} on {})", rank, member.value("pid", 0), member.value("host", "?"));
+}
+
+std::string proof(const std::string& token, const std::string& nonce) {
+  Sha256 inner, outer;
+  inner.add(token + "\n" + nonce);
+  outer.add(token + "\n" + inner.digest());
+  return outer.digest();
+}
+
+Hub::Hub(Socket listener, Socket own, std::string token, int size, double connect_timeout)
+    : listener_(std::move(listener)), token_(std::move(token)), seats_(static_cast<size_t>(size)),
+      open_until_(Clock::now() + in_seconds(connect_timeout)) {
+  std::tie(wake_, woken_) = socket_pair();
+  Guest& first = guests_.emplace_back();
+  first.socket = std::move(own);
+  first.nonce = random_hex(16);
+  first.until = open_until_;
+  send_frame(first.socket, {{"greets", kGreets}, {"nonce", first.nonce}});
+  thread_ = std::thread([this] { serve(); });
+}
+
+Hub::~Hub() {
+  wake_.close();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Hub::abandon() {
+  new (&thread_) std::thread();  // which exists in the parent alone
+  for (Seat& seat : seats_) seat.socket.close();
+  for (Guest& guest : guests_) guest.socket.close();
+  listener_.close();
+  wake_.close();
+  woken_.close();
+}
+
+void Hub::serve() {
+  while (true) {
+    std::vector<pollfd> waits = {{woken_.fd(), POLLIN, 0}, {listener_.fd(), POLLIN, 0}};
+    for (const Guest& guest : guests_) waits.push_back({guest.socket.fd(), POLLIN, 0});
+    for (const Seat& seat : seats_) waits.push_back({seat.socket.fd(), POLLIN, 0});
+    poll(waits.data(), waits.size(), static_cast<int>(std::min(seconds_until_next(), 60.0) * 1e3) + 1);
+    if (waits[0].revents) return;
+    const size_t guests = guests_.size();
+    if (waits[1].revents) accept_guest();
+    for (size_t i = guests; i-- > 0;) {
+      const bool over = Clock::now() > guests_[i].until;
+      if (over || (waits[2 + i].revents && !greet(guests_[i]))) guests_.erase(guests_.begin() + static_cast<long>(i));
+    }
+    if (seated_ == seats_.size()) guests_.clear();
+    for (size_t i = 0; i < seats_.size(); ++i) {
+      if (!waits[2 + guests + i].revents || !seats_[i].socket) continue;
+      const bool goes_on = seats_[i].frames.read(seats_[i].socket);
+      while (auto message = seats_[i].frames.take()) hear(static_cast<int>(i), *message);
+      if (!goes_on) lose(static_cast<int>(i));
+    }
+    if (seated_ < seats_.size() && Clock::now() > open_until_) late_comers();
+    if (inquiry_ && Clock::now() > inquiry_->until) conclude();
+  }
+}
+
+double Hub::seconds_until_next() const {
+  Clock::time_point next = inquiry_ ? inquiry_->until : Clock::time_point::max();
+  for (const Guest& guest : guests_) next = std::min(next, guest.until);
+  if (seated_ < seats_.size() && !failed_) next = std::min(next, open_until_);
+  return std::max(0.0, std::chrono::duration<double>(next - Clock::now()).count());
+}
+
+void Hub::accept_guest() {
+  Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket || guests_.size() >= kMostGuests) return;
+  Guest& guest = guests_.emplace_back();
+  guest.socket = std::move(socket);
+  guest.nonce = random_hex(16);
+  guest.until = Clock::now() + kGreeting;
+  send_frame(guest.socket, {{"greets", kGreets}, {"nonce", guest.nonce}});
+}
+
+bool Hub::greet(Guest& guest) {
+  const bool open = guest.frames.read(guest.socket);
+  const auto hello = guest.frames.take();
+  if (!hello) return open;
+  const std::string why = refusal(guest, *hello);
+  if (!why.empty()) {
+    ++refused_;
+    send_frame(guest.socket, {{"type", "refused"}, {"text", why}});
+    return false;
+  }
+  seat(hello->at("rank"), std::move(guest.socket), *hello);
+  return false;
+}
+
+std::string Hub::refusal(const Guest& guest, const Json& hello) const {
+  const auto has = [&](const char* key, auto is) { return hello.contains(key) && (hello[key].*is)(); };
+  if (!hello.is_object() || !has("proof", &Json::is_string) || !has("rank", &Json::is_number_integer) ||
+      !has("size", &Json::is_number_integer) || !has("nonce", &Json::is_string) || !has("about", &Json::is_object))
+    return "no rank of a job says that";
+  if (hello["proof"] != proof(token_, guest.nonce)) return "the job that meets here has another token";
+  const int64_t rank = hello["rank"], size = hello["size"];
+  if (size != static_cast<int64_t>(seats_.size()))
+    return fmt::format("the job that meets here has {} ranks, rank {} expects {}", seats_.size(), rank, size);
+  if (rank < 0 || rank >= size) return fmt::format("there is no rank {} among {}", rank, size);
+  if (!seats_[static_cast<size_t>(rank)].about.is_null())
+    return fmt::format("{} has joined already", rank_text(seats_[static_cast<size_t>(rank)].about, static_cast<int>(rank)));
+  return "";
+}
+
+void Hub::seat(int rank, Socket socket, const Json& hello) {
+  Seat& seat = seats_[static_cast<size_t>(rank)];
+  seat.socket = std::move(socket);
+  seat.about = hello["about"];
+  seat.nonce = hello["nonce"];
+  if (++seated_ < seats_.size()) return;
+  listener_.close();
+  Json members = Json::array();
+  for (const Seat& each : seats_) members.push_back(each.about);
+  for (Seat& each : seats_)
+    send_frame(each.socket, {{"type", "welcome"}, {"members", members}, {"proof", proof(token_, "hub" + each.nonce)}});
+}
+
+void Hub::hear(int rank, const Json& message) try {
+  const std::string type = message.is_object() ? message.value("type", "") : "";
+  if (type == "exchange") return take_part(rank, message);
+  if (type == "status") return answer(rank, message);
+  if (type == "overdue") return inquire(message);
+  if (type == "fault") return fault(message.value("text", ""), message.value("rank", -1));
+  if (type == "leave") {
+    seats_[static_cast<size_t>(rank)].left = true;
+    tell_all({{"type", "left"}, {"rank", rank}});
+  }
+} catch (const Json::exception&) {
+  fault(fmt::format("{} speaks another language: are all ranks of one version of Cairn?",
+                    rank_text(seats_[static_cast<size_t>(rank)].about, rank)),
+        rank);
+}
+
+void Hub::take_part(int rank, const Json& message) {
+  Exchange& exchange = exchanges_[message.at("key")];
+  const auto ranks = message.at("ranks").get<std::vector<int>>();
+  if (exchange.ranks.empty()) exchange.ranks = ranks;
+  if (exchange.ranks != ranks)
+    return fault(fmt::format("ranks create \"{}\" with other members: rank {} with [{}], another with [{}]",
+                             message.at("what").get<std::string>(), rank, fmt::join(ranks, ", "),
+                             fmt::join(exchange.ranks, ", ")),
+                 rank);
+  exchange.parts[rank] = message.at("part");
+  if (exchange.parts.size() < ranks.size()) return;
+  Json parts = Json::array();
+  for (int each : ranks) parts.push_back(exchange.parts[each]);
+  for (int each : ranks)
+    send_frame(seats_[static_cast<size_t>(each)].socket,
+               {{"type", "exchanged"}, {"key", message.at("key")}, {"parts", parts}});
+  exchanges_.erase(message.at("key").get<std::string>());
+}
+
+void Hub::lose(int rank) {
+  Seat& seat = seats_[static_cast<size_t>(rank)];
+  seat.socket.close();
+  seat.gone = true;
+  if (!seat.left) fault(fmt::format("{} has ended without leaving the job", rank_text(seat.about, rank)), rank);
+}
+
+void Hub::inquire(const Json& report) {
+  if (failed_ || inquiry_) return;
+  inquiry_ = Inquiry{report, {}, Clock::now() + in_seconds(report.value("grace", 2.0))};
+  tell_all({{"type", "query"}});
+}
+
+void Hub::answer(int rank, const Json& message) {
+  if (!inquiry_) return;
+  inquiry_->answers[rank] = message;
+  if (inquiry_->answers.size() == seats_.size()) conclude();
+}
+
+void Hub::conclude() {
+  std::vector<Json> members;
+  std::set<int> left;
+  for (size_t i = 0; i < seats_.size(); ++i) {
+    members.push_back(seats_[i].about);
+    if (seats_[i].left) left.insert(static_cast<int>(i));
+  }
+  const Verdict verdict = judge(inquiry_->report, inquiry_->answers, members, left);
+  inquiry_.reset();
+  if (!verdict.text.empty()) fault(verdict.text, verdict.rank);
+}
+
+void Hub::tell_all(const Json& message) {
+  for (const Seat& seat : seats_)
+    if (seat.socket) send_frame(seat.socket, message);
+}
+
+void Hub::fault(const std::string& text, int rank) {
+  if (std::exchange(failed_, true)) return;
+  inquiry_.reset();
+  tell_all({{"type", "fault"}, {"text", text}, {"rank", rank}});
+}
+
+void Hub::late_comers() {
+  if (failed_) return;
+  std::vector<int> missing;
+  for (size_t i = 0; i < seats_.size(); ++i)
+    if (seats_[i].about.is_null()) missing.push_back(static_cast<int>(i));
+  fault(fmt::format("rank{} {} of {} did not come to the job in time{}", missing.size() > 1 ? "s" : "",
+                    fmt::join(missing, ", "), seats_.size(),
+                    refused_ ? fmt::format(" ({} other connections were refused)", refused_) : ""),
+        missing[0]);
+}
+
+}  // namespace cairn::comm

@@ -1,0 +1,349 @@
+#include "comm/job.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <numeric>
+
+#include "comm/alone.h"
+#include "comm/fabric.h"
+#include "comm/hub.h"
+#include "comm/member.h"
+#include "comm/options.h"
+#include "support/error.h"
+#include "support/json_fault.h"
+
+namespace cairn::comm {
+
+namespace {
+
+constexpr const char* kWorld = "world";
+
+std::string_view known_name(std::string_view name) {
+  return name.empty() || name == "hccl_world_group" || name == "nccl_world_group" || name == "mccl_world_group" ? kWorld
+                                                                                                                : name;
+}
+
+std::string host_name() {
+  char name[256] = "?";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// Equal for processes that can share memory: one host, one view of its processes, one user.
+std::string machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  struct stat view {};
+  stat("/proc/self/ns/pid", &view);
+  return fmt::format("{} {} {}", boot, view.st_ino, geteuid());
+}
+
+struct Usage {
+  uint64_t calls = 0, bytes = 0;
+  double seconds = 0, waiting = 0;
+};
+
+struct Group {
+  Party party;
+  std::unique_ptr<Fabric> fabric;  // null: one member
+  std::mutex mutex;                // collectives of a group take turns
+};
+
+class Job {
+ public:
+  explicit Job(const JobOptions& options) : options_(options) {
+    if (options.size > 1) meet();
+    std::vector<int> all(static_cast<size_t>(options.size));
+    std::iota(all.begin(), all.end(), 0);
+    create(kWorld, all);
+  }
+
+  void create(const std::string& name, const std::vector<int>& ranks) {
+    auto group = std::make_shared<Group>();
+    group->party.ranks = ranks;
+    const auto me = std::find(ranks.begin(), ranks.end(), options_.rank);
+    group->party.me = me == ranks.end() ? -1 : static_cast<int>(me - ranks.begin());
+    if (group->party.me >= 0 && ranks.size() > 1) group->fabric = connect(name, group->party);
+    const std::lock_guard lock(mutex_);
+    groups_[name] = std::move(group);
+  }
+
+  void destroy(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    if (!groups_.erase(name)) fail(ErrorKind::not_found, name, "is no group of this job");
+  }
+
+  std::shared_ptr<Group> find(std::string_view name) const {
+    const std::lock_guard lock(mutex_);
+    auto found = groups_.find(name);
+    if (found == groups_.end()) fail(ErrorKind::not_found, std::string(name), "is no group of this job");
+    return found->second;
+  }
+
+  GroupView view(std::string_view name) const {
+    const auto group = find(name);
+    GroupView view{group->party.me, 0, 0, group->party.ranks};
+    for (int rank : group->party.ranks) {
+      if (machine_of(rank) != machine_of(options_.rank)) continue;
+      if (rank == options_.rank) view.local_rank = view.local_size;
+      ++view.local_size;
+    }
+    return view;
+  }
+
+  void run(const Request& request) {
+    const auto group = find(request.group);
+    if (group->party.me < 0)
+      fail(ErrorKind::invalid_argument, to_string(request.kind), "rank {} is no member of group {}", options_.rank,
+           request.group);
+    if (!group->fabric) return run_alone(request);
+    const std::lock_guard order(group->mutex);
+    const auto start = Turn::Clock::now();
+    if (request.kind == Kind::send || request.kind == Kind::receive) return message(*group, request, start);
+    take_turn(*group, request, request.digest(), group->party.ranks, start);
+  }
+
+  void leave() {
+    if (member_) member_->leave(member_->failed() ? 0 : options_.timeout);
+    groups_.clear();
+  }
+
+  void abandon() {
+    if (member_) member_->abandon();
+    if (hub_) hub_->abandon();
+  }
+
+  Json describe() const;
+
+ private:
+  void meet() {
+    const Json about = {{"host", host_name()}, {"pid", getpid()}, {"machine", machine()}};
+    Socket own;
+    std::string address = options_.address;
+    if (options_.rank == 0) {
+      auto [mine, hubs] = socket_pair();
+      own = std::move(mine);
+      hub_ = std::make_unique<Hub>(listen_on(Address::parse(address)), std::move(hubs), options_.token, options_.size,
+                                   options_.connect_timeout);
+    }
+    const auto connect = [&](double seconds) {
+      return options_.rank == 0 ? std::move(own) : connect_to(Address::parse(address), seconds);
+    };
+    member_ = std::make_unique<Member>(
+        Member::Options{options_.rank, options_.size, options_.token, options_.connect_timeout, options_.timeout, about},
+        connect);
+  }
+  std::unique_ptr<Fabric> connect(const std::string& name, const Party& party) {
+    const bool one_host = std::all_of(party.ranks.begin(), party.ranks.end(),
+                                      [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
+    if (options_.shared_memory && one_host)
+      if (auto memory = share_memory(*member_, name, party)) return memory;
+    fail(ErrorKind::unsupported, name, "ranks of several hosts need a transport");
+  }
+
+  std::string machine_of(int rank) const {
+    return member_ ? member_->members()[static_cast<size_t>(rank)].value("machine", "") : "";
+  }
+
+  // The two ranks of a message count and compare their messages in this direction alone.
+  void message(Group& group, const Request& request, Turn::Clock::time_point start) {
+    const bool sends = request.kind == Kind::send;
+    const auto me = static_cast<int64_t>(group.party.me);
+    const std::string way = fmt::format("{} from {} to {}", request.group, sends ? me : request.root, sends ? request.root : me);
+    Request same = request;
+    same.group = way;
+    Request neutral = request;
+    neutral.kind = Kind::send, neutral.root = request.tag, neutral.name = fmt::to_string(request.tag);
+    const auto rank_of = [&](int64_t member) { return group.party.ranks[static_cast<size_t>(member)]; };
+    take_turn(group, same, neutral.digest(), {rank_of(me), rank_of(request.root)}, start);
+  }
+
+  void take_turn(Group& group, const Request& request, uint64_t digest, std::vector<int> asked,
+                 Turn::Clock::time_point start) {
+    member_->begin(request, digest);
+    Turn turn(request, digest, *member_, group.party, std::move(asked), options_.timeout);
+    try {
+      group.fabric->run(turn);
+    } catch (const std::exception& fault) {  // the others would wait for what this rank has left undone
+      if (!member_->failed())
+        member_->fault(fmt::format("rank {} has given up in {}: {}", options_.rank, request.text(), fault.what()));
+      throw;
+    }
+    const std::lock_guard lock(mutex_);
+    Usage& usage = usage_[to_string(request.kind)];
+    ++usage.calls;
+    usage.bytes += storage_bytes(request.dtype, request.count());
+    usage.seconds += std::chrono::duration<double>(Turn::Clock::now() - start).count();
+    usage.waiting += turn.waited;
+  }
+
+  const JobOptions options_;
+  std::unique_ptr<Hub> hub_;
+  std::unique_ptr<Member> member_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;
+  std::map<std::string, Usage> usage_;
+};
+
+Json Job::describe() const {
+  Json hosts = Json::array(), groups = Json::object(), usage = Json::object();
+  if (!member_) hosts.push_back(host_name());
+  for (size_t i = 0; member_ && i < member_->members().size(); ++i)
+    hosts.push_back(member_->members()[i].value("host", "?"));
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, group] : groups_)
+    groups[name] = {{"ranks", group->party.ranks},
+                    {"rank", group->party.me},
+                    {"transport", group->fabric ? group->fabric->name() : "none"}};
+  for (const auto& [kind, each] : usage_)
+    usage[kind] = {
+        {"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
+  Json all = {{"rank", options_.rank},       {"size", options_.size},     {"hosts", hosts},
+              {"groups", groups},            {"timeout", options_.timeout}, {"connect_timeout", options_.connect_timeout},
+              {"described_by", options_.source}, {"collectives", usage}};
+  all["transport"] = groups.contains(kWorld) ? groups[kWorld]["transport"] : Json("none");
+  if (member_ && member_->failed()) all["failure"] = member_->failure();
+  return all;
+}
+
+struct State {
+  std::mutex mutex;
+  std::shared_ptr<Job> job;  // null: not joined
+  int joins = 0;
+  std::map<std::string, Fusion, std::less<>> fusion;
+};
+
+State& state() {
+  static auto& state = *new State;
+  return state;
+}
+
+std::shared_ptr<Job> current() {
+  const std::lock_guard lock(state().mutex);
+  return state().job;
+}
+
+// The child of a fork is no rank: were its copies of the connections left open, nobody would notice that the rank is dead.
+void forget_job_in_child() {
+  State& mine = state();
+  new (&mine.mutex) std::mutex();
+  if (!mine.job) return;
+  mine.job->abandon();
+  new (&mine.job) std::shared_ptr<Job>();  // whose threads exist in the parent alone
+  mine.joins = 0;
+}
+
+}  // namespace
+
+void join(const std::string& options) {
+  const std::lock_guard lock(state().mutex);
+  if (state().joins == 0) {
+    const JobOptions read = read_job(options);
+    static const int registered = pthread_atfork(nullptr, nullptr, forget_job_in_child);
+    CHECK(registered == 0, "pthread_atfork");
+    state().job = std::make_shared<Job>(read);
+  }
+  ++state().joins;
+}
+
+void leave() {
+  std::unique_lock lock(state().mutex);
+  if (state().joins == 0) fail(ErrorKind::invalid_argument, "", "this process has not joined a job");
+  if (--state().joins > 0 || !state().job) return;
+  auto job = std::move(state().job);
+  state().fusion.clear();
+  lock.unlock();
+  job->leave();
+}
+
+bool joined() {
+  const std::lock_guard lock(state().mutex);
+  return state().joins > 0;
+}
+
+GroupView group(std::string_view name) {
+  if (auto job = current()) return job->view(known_name(name));
+  if (known_name(name) != kWorld) fail(ErrorKind::not_found, std::string(name), "is no group: this process is in no job");
+  return {};
+}
+
+void create_group(const std::string& name, const std::vector<int>& ranks) {
+  const auto job = current();
+  const int size = job ? static_cast<int>(job->view(kWorld).ranks.size()) : 1;
+  if (name.empty() || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "is the name of all ranks");
+  std::vector<int> sorted = ranks;
+  std::sort(sorted.begin(), sorted.end());
+  if (ranks.empty() || sorted[0] < 0 || sorted.back() >= size ||
+      std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    fail(ErrorKind::invalid_argument, name, "has ranks [{}], expected different ones of 0 to {}", fmt::join(ranks, ", "),
+         size - 1);
+  if (!job) fail(ErrorKind::invalid_argument, name, "cannot be created: this process has not joined a job");
+  job->create(name, ranks);
+}
+
+void destroy_group(const std::string& name) {
+  const auto job = current();
+  if (!job || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "cannot be destroyed");
+  job->destroy(name);
+}
+
+void run(const Request& request) {
+  Request named = request;
+  named.group = known_name(request.group);
+  if (auto job = current()) return job->run(named);
+  if (named.group != kWorld)
+    fail(ErrorKind::not_found, std::string(named.group), "is no group: this process is in no job");
+  run_alone(named);
+}
+
+void set_fusion(const std::string& group, const std::string& strategy) {
+  const Json json = Json::parse(strategy, nullptr, false);
+  if (!json.is_object()) fail(ErrorKind::invalid_argument, "strategy", "is no JSON object");
+  Fusion fusion;
+  try {
+    for (const auto& [key, value] : json.items()) {
+      if (key == "bytes")
+        fusion.bytes = value.get<int64_t>();
+      else if (key == "indices")
+        fusion.indices = value.get<std::vector<int64_t>>();
+      else if (key == "percents")
+        fusion.percents = value.get<std::vector<int64_t>>();
+      else if (key == "none")
+        fusion.none = value.get<bool>();
+      else
+        fail(ErrorKind::invalid_argument, key, "is no strategy, expected bytes, indices, percents or none");
+    }
+  } catch (const Json::exception&) {
+    fail(ErrorKind::invalid_argument, "strategy", "is {}", strategy);
+  }
+  if (!std::is_sorted(fusion.indices.begin(), fusion.indices.end()) || fusion.bytes < 1)
+    fail(ErrorKind::invalid_argument, "strategy", "is {}: indices rise, bytes are above 0", strategy);
+  int64_t sum = 0;
+  for (int64_t percent : fusion.percents) sum += percent;
+  if (!fusion.percents.empty() && sum != 100)
+    fail(ErrorKind::invalid_argument, "percents", "sum up to {}, expected 100", sum);
+  const std::lock_guard lock(state().mutex);
+  state().fusion[std::string(known_name(group))] = fusion;
+}
+
+Fusion fusion_of(std::string_view group) {
+  const std::lock_guard lock(state().mutex);
+  auto found = state().fusion.find(known_name(group));
+  return found == state().fusion.end() ? Fusion() : found->second;
+}
+
+std::string describe() {
+  const auto job = current();
+  const Json alone = {{"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}};
+  return (job ? job->describe() : alone).dump();
+}
+
+}  // namespace cairn::comm

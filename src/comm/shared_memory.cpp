@@ -1,0 +1,400 @@
+// Collectives through memory that the members of a group share. They proceed in rounds: every rank writes to a slot of its
+// own, says so, waits for the others, and reads their slots. Each slot has two halves that alternate, so that a slow reader
+// never sees the next round: who writes round n has seen all others at round n - 1, and so behind their reads of n - 2.
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include "comm/fabric.h"
+#include "comm/reduce.h"
+#include "comm/sockets.h"
+#include "support/executor.h"
+
+namespace cairn::comm {
+
+namespace {
+
+constexpr size_t kHalf = 512 << 10;       // bytes of a slot for one round
+constexpr size_t kSmall = 32 << 10;       // all ranks reduce everything up to here: one round instead of two
+constexpr size_t kMail = 128 << 10;       // bytes of a message that are on the way at once, in two halves
+constexpr auto kSpin = std::chrono::microseconds(100);
+constexpr long kSlice = 20'000'000;       // ns between two looks at the other ranks
+
+/// A counter that others wait for.
+struct alignas(64) Counter {
+  std::atomic<uint32_t> value{0};
+  std::atomic<uint32_t> sleepers{0};
+
+  void set(uint32_t next) {
+    value.store(next);
+    if (sleepers.load()) syscall(SYS_futex, &value, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+  }
+  bool reached(uint32_t wanted) const { return static_cast<int32_t>(value.load() - wanted) >= 0; }
+};
+
+struct alignas(128) Seat {
+  Counter posted;       // rounds
+  uint64_t digests[2];  // of the collective, by round
+};
+
+/// Messages from one rank to another.
+struct alignas(128) Mailbox {
+  Counter sent, taken;  // halves
+  struct {
+    uint64_t digest, tag, bytes;
+  } letters[2];
+};
+
+size_t whole_pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+class SharedMemory final : public Fabric {
+ public:
+  static size_t bytes_for(size_t size) {
+    return whole_pages(size * sizeof(Seat)) + whole_pages(size * size * sizeof(Mailbox)) + size * 2 * kHalf +
+           size * size * 2 * kMail;
+  }
+
+  SharedMemory(const Party& party, void* memory, size_t bytes)
+      : party_(party), size_(static_cast<size_t>(party.size())), me_(static_cast<size_t>(party.me)), memory_(memory),
+        bytes_(bytes), spins_(party.size() <= available_threads()), slots_of_(size_) {
+    char* next = static_cast<char*>(memory);
+    seats_ = reinterpret_cast<Seat*>(next);
+    mail_ = reinterpret_cast<Mailbox*>(next += whole_pages(size_ * sizeof(Seat)));
+    slots_ = next += whole_pages(size_ * size_ * sizeof(Mailbox));
+    mail_data_ = next + size_ * 2 * kHalf;
+    sent_.resize(size_), taken_.resize(size_);
+  }
+  ~SharedMemory() override { munmap(memory_, bytes_); }
+
+  std::string name() const override { return "shared memory"; }
+
+  void run(Turn& turn) override {
+    switch (turn.request.kind) {
+      case Kind::all_reduce: return all_reduce(turn, -1);
+      case Kind::reduce: return all_reduce(turn, static_cast<int>(turn.request.root));
+      case Kind::reduce_scatter: return reduce_scatter(turn);
+      case Kind::all_gather: return gather(turn, -1);
+      case Kind::gather: return gather(turn, static_cast<int>(turn.request.root));
+      case Kind::broadcast: return broadcast(turn);
+      case Kind::scatter: return scatter(turn);
+      case Kind::all_to_all: return all_to_all(turn);
+      case Kind::barrier: return round(turn, [](char*) {}, [] {});
+      case Kind::send: return send(turn);
+      case Kind::receive: return receive(turn);
+    }
+  }
+
+ private:
+  using Clock = Turn::Clock;
+
+  void wait(Turn& turn, Counter& counter, uint32_t wanted, int other) const {
+    if (counter.reached(wanted)) return;
+    const auto since = Clock::now();
+    while (turn.spins && spins_ && Clock::now() - since < kSpin)
+      for (int i = 0; i < 64; ++i) {
+        if (counter.reached(wanted)) {
+          turn.waited += std::chrono::duration<double>(Clock::now() - since).count();
+          return;
+        }
+        __builtin_ia32_pause();
+      }
+    const timespec slice{0, kSlice};
+    while (!counter.reached(wanted)) {
+      counter.sleepers.fetch_add(1);
+      const uint32_t seen = counter.value.load();
+      if (static_cast<int32_t>(seen - wanted) < 0)
+        syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &slice, nullptr, 0);
+      counter.sleepers.fetch_sub(1);
+      if (!counter.reached(wanted)) turn.look(other, since);
+    }
+    turn.waited += std::chrono::duration<double>(Clock::now() - since).count();
+  }
+
+  template <class Write, class Read>
+  void round(Turn& turn, Write write, Read read) {
+    const uint32_t number = ++rounds_;
+    const size_t half = number % 2;
+    for (size_t i = 0; i < size_; ++i) slots_of_[i] = slots_ + (2 * i + half) * kHalf;
+    write(slots_of_[me_]);
+    seats_[me_].digests[half] = turn.digest;
+    seats_[me_].posted.set(number);
+    for (size_t step = 1; step < size_; ++step) {
+      const size_t other = (me_ + step) % size_;
+      wait(turn, seats_[other].posted, number, static_cast<int>(other));
+      if (seats_[other].digests[half] != turn.digest) turn.disagree();
+    }
+    read();
+  }
+
+  // The own elements from the operand, those of others from their slots, behind `offset` bytes.
+  std::vector<const void*> sources(const void* own, size_t offset) const {
+    std::vector<const void*> list(slots_of_.size());
+    for (size_t i = 0; i < list.size(); ++i) list[i] = i == me_ ? own : slots_of_[i] + offset;
+    return list;
+  }
+
+  // Rank i reduces part i of each chunk; while the parts of a chunk are handed out, those of the chunk before are
+  // collected. root -1: all ranks take the result, else one alone.
+  void all_reduce(Turn& turn, int root) {
+    const Request& request = turn.request;
+    const size_t width = request.dtype.size();
+    const int64_t count = request.count();
+    const Elements from = Elements::operand(request), to = Elements::result(request);
+    const bool takes = root < 0 || root == party_.me;
+    const auto reduce = [&](int64_t first, int64_t elements, size_t offset) {
+      const char* own = from.place(first, elements);
+      char* place = to.place(first, elements);
+      if (!own || !place) scratch_.resize(std::max(scratch_.size(), static_cast<size_t>(elements) * width));
+      if (!own) from.read(first, elements, scratch_.data());
+      combine(request.reduction, request.dtype, sources(own ? own : scratch_.data(), offset),
+              place ? place : scratch_.data(), static_cast<size_t>(elements));
+      if (!place) to.write(first, elements, scratch_.data());
+    };
+    if (static_cast<size_t>(count) * width <= kSmall) {
+      round(
+          turn, [&](char* slot) { from.read(0, count, slot); },
+          [&] {
+            if (takes && count > 0) reduce(0, count, 0);
+          });
+    } else {
+      const int64_t chunk = static_cast<int64_t>(kHalf / 2 / width);
+      const auto part = [&](int64_t first, int i) {
+        const Part part = part_of(std::min(chunk, count - first), party_.size(), i);
+        return std::pair(part, static_cast<size_t>(part.first) * width);
+      };
+      for (int64_t first = 0; first < count + chunk; first += chunk) {
+        const int64_t before = first - chunk;
+        const bool gives = first < count, collects = before >= 0;
+        round(
+            turn,
+            [&](char* slot) {
+              for (int i = 0; i < party_.size(); ++i) {
+                if (gives && i != party_.me) {
+                  const auto [other, offset] = part(first, i);
+                  from.read(first + other.first, other.count, slot + offset);
+                } else if (collects && i == party_.me) {
+                  const auto [mine, offset] = part(before, i);
+                  to.read(before + mine.first, mine.count, slot + kHalf / 2 + offset);
+                }
+              }
+            },
+            [&] {
+              if (gives) {
+                const auto [mine, offset] = part(first, party_.me);
+                if (mine.count) reduce(first + mine.first, mine.count, offset);
+              }
+              for (int i = 0; collects && takes && i < party_.size(); ++i) {
+                const auto [other, offset] = part(before, i);
+                if (i != party_.me)
+                  to.write(before + other.first, other.count, slots_of_[static_cast<size_t>(i)] + kHalf / 2 + offset);
+              }
+            });
+      }
+    }
+    if (!takes) to.clear();
+  }
+
+  void reduce_scatter(Turn& turn) {
+    const Request& request = turn.request;
+    const size_t width = request.dtype.size();
+    const int64_t each = request.count() / party_.size();
+    const int64_t chunk = std::max<int64_t>(1, static_cast<int64_t>(kHalf / size_ / width));
+    for (int64_t first = 0; first < std::max<int64_t>(each, 1); first += chunk) {
+      const int64_t count = std::min(chunk, each - first);
+      const auto bytes = static_cast<size_t>(count) * width;
+      round(
+          turn,
+          [&](char* slot) {
+            for (int i = 0; i < party_.size(); ++i)
+              if (i != party_.me) std::memcpy(at(slot, i * count, width), at(request.input, i * each + first, width), bytes);
+          },
+          [&] {
+            const size_t me = static_cast<size_t>(party_.me);
+            combine(request.reduction, request.dtype,
+                    sources(at(request.input, party_.me * each + first, width), me * bytes),
+                    at(request.output, first, width), static_cast<size_t>(count));
+          });
+    }
+  }
+
+  void gather(Turn& turn, int root) {
+    const Request& request = turn.request;
+    const size_t bytes = storage_bytes(request.dtype, request.count());
+    const bool takes = root < 0 || root == party_.me;
+    char* output = static_cast<char*>(request.output);
+    if (takes)
+      std::memcpy(output + me_ * bytes, request.input, bytes);
+    else
+      std::memset(output, 0, size_ * bytes);
+    for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kHalf) {
+      const size_t now = std::min(kHalf, bytes - first);
+      round(
+          turn, [&](char* slot) { std::memcpy(slot, at(request.input, 0, 1) + first, now); },
+          [&] {
+            for (size_t i = 0; takes && i < size_; ++i)
+              if (i != me_) std::memcpy(output + i * bytes + first, slots_of_[i], now);
+          });
+    }
+  }
+
+  void broadcast(Turn& turn) {
+    const Request& request = turn.request;
+    const size_t bytes = storage_bytes(request.dtype, request.count());
+    const auto root = static_cast<size_t>(request.root);
+    char* output = static_cast<char*>(request.output);
+    if (root == me_ && output != request.input) std::memcpy(output, request.input, bytes);
+    for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kHalf) {
+      const size_t now = std::min(kHalf, bytes - first);
+      round(
+          turn,
+          [&](char* slot) {
+            if (root == me_) std::memcpy(slot, output + first, now);
+          },
+          [&] {
+            if (root != me_) std::memcpy(output + first, slots_of_[root], now);
+          });
+    }
+  }
+
+  void scatter(Turn& turn) {
+    const Request& request = turn.request;
+    const size_t bytes = storage_bytes(request.dtype, request.count() / party_.size());
+    const auto root = static_cast<size_t>(request.root);
+    const size_t most = kHalf / size_;
+    for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += most) {
+      const size_t now = std::min(most, bytes - first);
+      round(
+          turn,
+          [&](char* slot) {
+            for (size_t i = 0; root == me_ && i < size_; ++i)
+              std::memcpy(slot + i * now, at(request.input, 0, 1) + i * bytes + first, now);
+          },
+          [&] { std::memcpy(at(request.output, 0, 1) + first, slots_of_[root] + me_ * now, now); });
+    }
+  }
+
+  void all_to_all(Turn& turn) {
+    const Request& request = turn.request;
+    const size_t width = request.dtype.size();
+    int64_t longest = 0;
+    std::string fault;
+    round(
+        turn,
+        [&](char* slot) {
+          std::memcpy(slot, request.send_counts.data(), size_ * 8);
+          std::memcpy(slot + size_ * 8, request.receive_counts.data(), size_ * 8);
+        },
+        [&] {
+          const auto count = [&](size_t i, size_t k) { return reinterpret_cast<const int64_t*>(slots_of_[i])[k]; };
+          for (size_t from = 0; from < size_; ++from)
+            for (size_t to = 0; to < size_; ++to) {
+              longest = std::max(longest, count(from, to));
+              if (count(from, to) != count(to, size_ + from) && fault.empty())
+                fault = fmt::format("all_to_all: rank {} sends {} elements to rank {}, which expects {}", from,
+                                    count(from, to), to, count(to, size_ + from));
+            }
+        });
+    if (!fault.empty()) turn.fault(fault);
+    const int64_t chunk = std::max<int64_t>(1, static_cast<int64_t>(kHalf / size_ / width));
+    const auto now = [&](int64_t whole, int64_t first) {
+      return static_cast<size_t>(std::clamp<int64_t>(whole - first, 0, chunk)) * width;
+    };
+    for (int64_t first = 0; first < longest; first += chunk)
+      round(
+          turn,
+          [&](char* slot) {
+            for (size_t i = 0; i < size_; ++i)
+              std::memcpy(at(slot, static_cast<int64_t>(i) * chunk, width),
+                          at(request.input, request.send_offsets[i] + first, width), now(request.send_counts[i], first));
+          },
+          [&] {
+            for (size_t i = 0; i < size_; ++i)
+              std::memcpy(at(request.output, request.receive_offsets[i] + first, width),
+                          at(slots_of_[i], static_cast<int64_t>(me_) * chunk, width),
+                          now(request.receive_counts[i], first));
+          });
+  }
+
+  void send(Turn& turn) {
+    const Request& request = turn.request;
+    const auto to = static_cast<size_t>(request.root);
+    Mailbox& box = mail_[me_ * size_ + to];
+    const size_t bytes = storage_bytes(request.dtype, request.count());
+    for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kMail) {
+      const uint32_t number = ++sent_[to];
+      wait(turn, box.taken, number - 2, static_cast<int>(to));
+      box.letters[number % 2] = {turn.digest, static_cast<uint64_t>(request.tag), bytes};
+      std::memcpy(mail(me_, to, number), at(request.input, 0, 1) + first, std::min(kMail, bytes - first));
+      box.sent.set(number);
+    }
+  }
+
+  void receive(Turn& turn) {
+    const Request& request = turn.request;
+    const auto from = static_cast<size_t>(request.root);
+    Mailbox& box = mail_[from * size_ + me_];
+    const size_t bytes = storage_bytes(request.dtype, request.count());
+    for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kMail) {
+      const uint32_t number = ++taken_[from];
+      wait(turn, box.sent, number, static_cast<int>(from));
+      if (box.letters[number % 2].digest != turn.digest) turn.disagree();
+      std::memcpy(at(request.output, 0, 1) + first, mail(from, me_, number), std::min(kMail, bytes - first));
+      box.taken.set(number);
+    }
+  }
+
+  char* mail(size_t from, size_t to, uint32_t number) const {
+    return mail_data_ + ((from * size_ + to) * 2 + number % 2) * kMail;
+  }
+
+  const Party party_;
+  const size_t size_, me_;
+  void* const memory_;
+  const size_t bytes_;
+  const bool spins_;
+  Seat* seats_;
+  Mailbox* mail_;
+  char *slots_, *mail_data_;
+  uint32_t rounds_ = 0;
+  std::vector<uint32_t> sent_, taken_;  // halves of messages, by the other rank
+  std::vector<char*> slots_of_;         // of all ranks in the current round
+  std::vector<char> scratch_;
+};
+
+void* map(int file, size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+// The memory has no name in the file system: the first member makes it, the others open it through that process, and it goes
+// with the last of them.
+std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party) {
+  const size_t bytes = SharedMemory::bytes_for(static_cast<size_t>(party.size()));
+  Socket file;  // closes it at the end
+  std::string offer;
+  if (party.me == 0) {
+    file = Socket(memfd_create("cairn-job", MFD_CLOEXEC));
+    if (file && ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0)
+      offer = fmt::format("/proc/{}/fd/{}", getpid(), file.fd());
+  }
+  const std::string path = member.exchange(what + " memory", party.ranks, offer)[0];
+  if (party.me != 0 && !path.empty()) file = Socket(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  void* memory = file ? map(file.fd(), bytes) : nullptr;
+  bool all = true;
+  for (const std::string& each : member.exchange(what + " mapped", party.ranks, memory ? "yes" : "no"))
+    all = all && each == "yes";
+  if (all) return std::make_unique<SharedMemory>(party, memory, bytes);
+  if (memory) munmap(memory, bytes);
+  return nullptr;
+}
+
+}  // namespace cairn::comm

@@ -1,0 +1,70 @@
+// Who keeps a collective from going on.
+#include <algorithm>
+
+#include "comm/hub.h"
+#include "support/error.h"
+
+namespace cairn::comm {
+
+namespace {
+
+// "all_reduce "w" f32[3] sum (train.py:41)"
+std::string call_text(const Json& call) {
+  const std::string text = call.value("text", ""), place = call.value("place", "");
+  return place.empty() ? text : fmt::format("{} at {}", text, place);
+}
+
+std::string behind_text(const std::string& who, const Json& call, int64_t number) {
+  if (call.is_null()) return fmt::format("{} has not called any collective of the group", who);
+  const int64_t done = call.value("number", int64_t{0});
+  return fmt::format("{} has not come to number {} of the group: number {}, {}, was its last", who, number, done,
+                     call_text(call));
+}
+
+}  // namespace
+
+Verdict judge(const Json& report, const std::map<int, Json>& answers, const std::vector<Json>& members,
+              const std::set<int>& left) {
+  const int64_t number = report.value("number", int64_t{0});
+  const std::string group = report.value("group", "");
+  const auto ranks = report.value("ranks", std::vector<int>());
+  const std::string waiting =
+      fmt::format("while rank {} waited {:.3g} s in {}", report.value("rank", 0), report.value("waited", 0.0),
+                  call_text(report));
+  const auto who = [&](int rank) { return rank_text(members[static_cast<size_t>(rank)], rank); };
+  const auto call_of = [&](int rank) -> Json {
+    auto found = answers.find(rank);
+    if (found == answers.end() || !found->second.contains("calls")) return nullptr;
+    return found->second["calls"].value(group, Json());
+  };
+  for (int rank : ranks)
+    if (left.count(rank) && (call_of(rank).is_null() || call_of(rank).value("number", int64_t{0}) < number))
+      return {fmt::format("{} has left the job {}", who(rank), waiting), rank};
+  for (int rank : ranks)
+    if (!answers.count(rank))
+      return {fmt::format("{} does not answer (it is stopped, or its machine is not reached) {}", who(rank), waiting),
+              rank};
+  for (int rank : ranks) {
+    const Json call = call_of(rank);
+    if (call.is_null() || call.value("number", int64_t{0}) < number)
+      return {fmt::format("{} {}", behind_text(who(rank), call, number), waiting), rank};
+  }
+  // The fewest agree with the one that is at fault; of two ranks that differ, the second is named.
+  std::map<uint64_t, std::vector<int>> kinds;
+  for (int rank : ranks)
+    if (call_of(rank).value("number", int64_t{0}) == number)
+      kinds[call_of(rank).value("digest", uint64_t{0})].push_back(rank);
+  if (kinds.size() > 1) {
+    const auto fewest = std::min_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+      return a.second.size() != b.second.size() ? a.second.size() < b.second.size() : a.second[0] > b.second[0];
+    });
+    const auto most = std::find_if(kinds.begin(), kinds.end(), [&](const auto& each) { return each.first != fewest->first; });
+    const int odd = fewest->second[0], other = most->second[0];
+    return {fmt::format("ranks disagree on collective {} of group {}: {} calls {}, rank {} calls {}", number, group,
+                        who(odd), call_text(call_of(odd)), other, call_text(call_of(other))),
+            odd};
+  }
+  return {fmt::format("no rank goes on, though all have come to number {} of group {}, {}", number, group, waiting), -1};
+}
+
+}  // namespace cairn::comm

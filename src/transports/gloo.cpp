@@ -1,0 +1,116 @@
+// Gloo's TCP transport.
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <memory>
+#include <mutex>
+
+#include "comm/transport.h"
+
+namespace cairn::comm {
+
+namespace {
+
+// Gloo meets through a store of addresses, in which each rank writes one entry and reads those of the others.
+class Addresses final : public gloo::rendezvous::Store {
+ public:
+  explicit Addresses(const TransportSetup& setup) : setup_(setup) {}
+  void set(const std::string&, const std::vector<char>& data) override {
+    entries_ = setup_.exchange(std::string(data.begin(), data.end()));
+  }
+  std::vector<char> get(const std::string& key) override {
+    const std::string& entry = entries_.at(std::stoul(key));
+    return {entry.begin(), entry.end()};
+  }
+  void wait(const std::vector<std::string>&) override {}
+
+ private:
+  const TransportSetup& setup_;
+  std::vector<std::string> entries_;
+};
+
+struct Operation {
+  std::unique_ptr<gloo::transport::UnboundBuffer> buffer;
+  bool sends;
+};
+
+class GlooTransport final : public Transport {
+ public:
+  explicit GlooTransport(const TransportSetup& setup) : timeout_(static_cast<int64_t>(setup.timeout * 1e3)) {
+    gloo::transport::tcp::attr attributes;
+    attributes.hostname = setup.host;
+    auto device = gloo::transport::tcp::CreateDevice(attributes);
+    auto context = std::make_shared<gloo::rendezvous::Context>(setup.rank, setup.size);
+    context->setTimeout(timeout_);
+    Addresses addresses(setup);
+    context->connectFullMesh(addresses, device);
+    context_ = context;
+  }
+
+  void* send(int to, uint64_t tag, const void* data, size_t bytes) override {
+    return begin(const_cast<void*>(data), bytes, true, [&](auto& buffer) { buffer.send(to, tag); });
+  }
+  void* receive(int from, uint64_t tag, void* data, size_t bytes) override {
+    return begin(data, bytes, false, [&](auto& buffer) { buffer.recv(from, tag); });
+  }
+
+  State wait(void* operation) override {
+    const std::unique_ptr<Operation> owned(static_cast<Operation*>(operation));
+    if (!owned) return State::broken;
+    try {
+      const bool done = owned->sends ? owned->buffer->waitSend(timeout_) : owned->buffer->waitRecv(timeout_);
+      return done ? State::done : State::interrupted;
+    } catch (const std::exception& fault) {
+      note(fault);
+      return State::broken;
+    }
+  }
+
+  void interrupt(void* operation) override {
+    auto* each = static_cast<Operation*>(operation);
+    if (each) each->sends ? each->buffer->abortWaitSend() : each->buffer->abortWaitRecv();
+  }
+
+  void close() override { context_->closeConnections(); }
+
+  std::string fault() const override {
+    const std::lock_guard lock(mutex_);
+    return fault_;
+  }
+
+ private:
+  template <class Begin>
+  void* begin(void* data, size_t bytes, bool sends, Begin begin) try {
+    auto operation = std::make_unique<Operation>(Operation{context_->createUnboundBuffer(data, bytes), sends});
+    begin(*operation->buffer);
+    return operation.release();
+  } catch (const std::exception& fault) {
+    note(fault);
+    return nullptr;
+  }
+
+  void note(const std::exception& fault) {
+    const std::lock_guard lock(mutex_);
+    fault_ = fault.what();
+  }
+
+  const std::chrono::milliseconds timeout_;
+  std::shared_ptr<gloo::Context> context_;
+  mutable std::mutex mutex_;
+  std::string fault_;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) Transport* cairn_transport_open(const TransportSetup& setup,
+                                                                                  std::string* fault) {
+  try {
+    return new GlooTransport(setup);
+  } catch (const std::exception& reason) {
+    *fault = reason.what();
+    return nullptr;
+  }
+}
+
+}  // namespace cairn::comm
