@@ -44,7 +44,8 @@ std::vector<bool> reduced_axes(const Node& node) {
 }
 
 bool is_reduction(const Group& group) {
-  return group.nodes.size() == 1 && std::string_view(group.last().op->name).starts_with("reduce_");
+  const OpDef& op = *group.last().op;
+  return group.nodes.size() == 1 && std::string_view(op.name).starts_with("reduce_") && op.find_attribute("axes");
 }
 
 std::variant<Middle, std::string> read_reduction(const Group& group) {
