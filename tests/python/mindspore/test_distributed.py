@@ -107,12 +107,14 @@ def trained(folder, size, net, *options, **more):
 
 
 def same_training(found, expected, losses=1e-5, parameters=1e-4):
-    """Gradients of the first step within 1e-5 of their largest element, later losses and parameters close."""
+    """Gradients of the first step within 1e-5 of their largest element, later losses and parameters close. Gradients that are zero but for
+    rounding, as those of the bias of keys in attention, may differ by 1e-11 of the largest."""
+    most = max(np.abs(value).max() for name, value in expected.items() if name.startswith("gradient/"))
     for name, value in expected.items():
         if name.startswith("gradient/"):
-            assert np.abs(found[name] - value).max() <= 1e-5 * np.abs(value).max(), name
+            assert np.abs(found[name] - value).max() <= max(1e-5 * np.abs(value).max(), 1e-11 * most), name
         if name.startswith("parameter/"):
-            assert np.abs(found[name] - value).max() <= parameters * np.abs(value).max(), name
+            assert np.abs(found[name] - value).max() <= max(parameters * np.abs(value).max(), 1e-9), name
     np.testing.assert_allclose(found["losses"], expected["losses"], losses)
 
 
