@@ -1,4 +1,7 @@
 // cairn train: a model of any format is trained on arrays, and written back with its new weights.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -146,7 +149,7 @@ int train_model(Train train) {
   const Ranks ranks;
   if (!ranks.first()) {
     train.outputs.clear(), train.checkpoint.clear();
-    if (!std::freopen("/dev/null", "w", stdout)) return 1;
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
   }
   check_outputs(train);
   Module module = open_for_batches(train.model);
