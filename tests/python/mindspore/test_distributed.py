@@ -160,3 +160,16 @@ def test_four_ranks_train_as_one(tmp_path, net, mode):
     one = ["--parts", 4] if net == "resnet" and not options else []
     wide = (1e-4, 1e-3) if net == "resnet" else ()
     same_training(trained(tmp_path / "four", 4, net, *options, "--mode", mode), trained(tmp_path / "one", 1, net, *one, "--mode", mode), *wide)
+
+
+def test_the_listings_on_distributed_training_run_on_two_ranks(tmp_path):
+    rows = np.random.RandomState(0).randint(0, 256, (8, 3073)).astype(np.uint8)
+    rows[:, 0] %= 10
+    for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
+        rows.tofile(tmp_path / name)
+    (tmp_path / "batches.meta.txt").write_text("\n".join(map(str, range(10))))
+    for rank, out in enumerate(jobs.run("listings.py", 2, tmp_path, CAIRN_MS_LEVEL="1.1")):
+        lines = out.splitlines()
+        assert lines[0] == f"rows 24 of rank {rank}", out
+        assert lines[1].startswith("refused: parallel_mode auto_parallel") and lines[1].endswith("use ParallelMode.DATA_PARALLEL")
+        assert [line.split(",")[0] for line in lines[2:]] == ["epoch: 1 step: 1", "epoch: 1 step: 2"]
