@@ -173,3 +173,32 @@ def test_the_listings_on_distributed_training_run_on_two_ranks(tmp_path):
         assert lines[0] == f"rows 24 of rank {rank}", out
         assert lines[1].startswith("refused: parallel_mode auto_parallel") and lines[1].endswith("use ParallelMode.DATA_PARALLEL")
         assert [line.split(",")[0] for line in lines[2:]] == ["epoch: 1 step: 1", "epoch: 1 step: 2"]
+
+
+def test_every_optimizer_makes_the_same_steps_with_its_state_spread():
+    assert jobs.run("optimizers.py", 2) == ["fine 15\n"] * 2
+
+
+def _normalised(xs, seeds, eps=1e-5):
+    """Results, gradients of the operands, mean and variance of a norm over all the batches, by NumPy in f64."""
+    x, dy = (np.concatenate(each).astype(np.float64) for each in (xs, seeds))
+    axes = (0, 2, 3)
+    mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    scale = 1 / np.sqrt(variance + eps)
+    y = (x - mean) * scale
+    dx = scale * (dy - dy.mean(axes, keepdims=True) - y * (dy * y).mean(axes, keepdims=True))
+    return np.split(y, len(xs)), np.split(dx, len(xs)), mean.ravel(), variance.ravel()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_norms_over_groups_of_ranks_equal_numpy(tmp_path, mode):
+    jobs.run("norms.py", 4, tmp_path, mode)
+    made = arrays(tmp_path, 4)
+    groups = {"pairs": [[0, 1], [2, 3]], "groups": [[0, 3], [1, 2]], "all": [[0, 1, 2, 3]], "alone": [[0, 1, 2], [3]]}
+    for name, members in groups.items():
+        for group in members:
+            ys, dxs, mean, variance = _normalised(*([made[rank][f"{name}/{what}"] for rank in group] for what in ("x", "seed")))
+            for rank, y, dx in zip(group, ys, dxs):
+                expected = {"y": y, "dx": dx, "mean": 0.1 * mean, "variance": 0.9 + 0.1 * variance}
+                for what, value in expected.items():
+                    np.testing.assert_allclose(made[rank][f"{name}/{what}"], value, 1e-4, 1e-5, err_msg=f"{what} of {name} on rank {rank}")
