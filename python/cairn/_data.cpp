@@ -505,14 +505,7 @@ NB_MODULE(_data, module) {
       .def("read", [](const Pipeline& pipeline, int64_t row) {
         auto source = source_of(pipeline);
         if (row < 0 || row >= source->count()) throw nb::index_error("no such row");
-        struct Here : Work {  // for the place in errors
-          Here(const Source& source, int64_t row) : source(source), row(row) {}
-          Row make(Run&) const override { return source.read(row); }
-          std::string origin() const override { return source.origin(row); }
-          const Source& source;
-          int64_t row;
-        };
-        return tuple_of(source->guarded(Here(*source, row), [&] { return source->read(row); }));
+        return tuple_of(source->read_checked(row));
       });
   nb::class_<Transform>(module, "Transform")
       .def("__init__",

@@ -295,6 +295,17 @@ class HostOrder : public Sampler {
 
 }  // namespace
 
+Row Source::read_checked(int64_t index) const {
+  struct Here : Work {
+    Here(const Source& source, int64_t row) : source(source), row(row) {}
+    Row make(Run&) const override { return source.read(row); }
+    std::string origin() const override { return source.origin(row); }
+    const Source& source;
+    int64_t row;
+  };
+  return guarded(Here(*this, index), [&] { return read(index); });
+}
+
 CursorPtr Source::open(Run& run, int64_t epoch) const {
   Sampling sampling{this, epoch, run.settings.seed, run.random(*this, epoch, 0)};
   return std::make_unique<SourceRows>(*this, run, sampler_->rows(count(), sampling), in_caller());
