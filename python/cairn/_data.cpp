@@ -131,6 +131,7 @@ void note_place(const std::string& place) {
     throw;
   } catch (nb::python_error& error) {
     nb::gil_scoped_acquire lock;
+    if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is no fault of the row's
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     error.restore();
     PyErr_Fetch(&type, &value, &trace);
