@@ -119,7 +119,7 @@ const std::vector<double>& Options::all(const std::string& name) const {
 FunctionPtr transform(const std::string& name, const Options& options) {
   if (name == "normalize")
     return std::make_shared<Normalize>(options.all("mean"), options.all("std"), options.one("is_hwc", 1) != 0, false);
-  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms()})
+  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms(), text_transforms()})
     for (const TransformRow& row : rows)
       if (name == row.name) return std::make_shared<TableFunction>(name, row.make(options));
   fail(ErrorKind::invalid_argument, "", "there is no transform '{}', there are {}", name,
@@ -128,7 +128,7 @@ FunctionPtr transform(const std::string& name, const Options& options) {
 
 std::vector<std::string> transform_names() {
   std::vector<std::string> names{"normalize"};
-  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms()})
+  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms(), text_transforms()})
     for (const TransformRow& row : rows) names.push_back(row.name);
   std::sort(names.begin(), names.end());
   return names;

@@ -31,6 +31,7 @@ struct TransformRow {
 std::span<const TransformRow> image_transforms();
 std::span<const TransformRow> colour_transforms();
 std::span<const TransformRow> plain_transforms();
+std::span<const TransformRow> text_transforms();
 
 Apply each_column(Change change);
 /// The array as another kind; to integers by truncation.
