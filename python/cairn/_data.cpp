@@ -517,6 +517,12 @@ NB_MODULE(_data, module) {
              new (at) Transform{transform(name, options)};
            })
       .def("apply", applied);
+  module.def("mixed", [](const std::vector<Transform*>& parts, std::vector<double> chances, bool shuffled, int64_t count,
+                         double probability) {
+    Mixture mixture{{}, std::move(chances), shuffled, count, probability};
+    for (const Transform* each : parts) mixture.functions.push_back(each->function);
+    return Transform{mixed(std::move(mixture))};
+  });
   module.def("transform_names", &transform_names);
   module.def("kind", [](const std::string& name) { return static_cast<int>(kind_named(name)); });
   module.def("encode_png", [](nb::handle image) {

@@ -16,18 +16,8 @@ class _Text(Native):
 
     settings = {}
 
-    def transform(self):
-        if self._made is None:
-            numbers, arrays = {}, {}
-            for name, value in self.settings.items():
-                if isinstance(value, (str, np.ndarray)):
-                    arrays[name] = np.asarray(value)
-                else:
-                    numbers[name] = [float(each) for each in (value if isinstance(value, (list, tuple)) else [value])]
-            self._made = _data.Transform(self.name, numbers, arrays)
-        return self._made
-
-    native = transform
+    def options(self):
+        return self.settings
 
     def apply(self, value):
         made = self.transform().apply([np.asarray(to_str(value))], 0)
