@@ -164,8 +164,8 @@ void poll_signals() {
 class Rows {
  public:
   Rows(const Pipeline& pipeline, uint64_t seed, int workers, int ahead, int64_t memory, int64_t epoch, int64_t row)
-      : iterator_(std::make_unique<Iterator>(pipeline.node, Settings{seed, workers, ahead, memory, poll_signals, note_place, interrupts}, epoch,
-                                             row)) {}
+      : iterator_(std::make_unique<Iterator>(
+            pipeline.node, Settings{seed, workers, ahead, memory, poll_signals, note_place, interrupts}, epoch, row)) {}
   ~Rows() {
     nb::gil_scoped_release release;
     iterator_.reset();
@@ -297,18 +297,16 @@ void add_operations(nb::module_& module) {
     return made(host_parallel(child.node, team_callback(std::move(start)), {inputs, outputs, order}, std::move(name),
                               std::move(where)));
   });
-  nb::class_<RowCache>(module, "Cache")
-      .def(nb::init<int64_t, bool>())
-      .def("stats", [](RowCache& cache) {
-        const RowCache::Stats stats = cache.stats();
-        nb::dict told;
-        told["rows_in_memory"] = stats.rows_in_memory;
-        told["rows_in_file"] = stats.rows_in_file;
-        told["bytes"] = stats.bytes;
-        told["found"] = stats.found;
-        told["made"] = stats.made;
-        return told;
-      });
+  nb::class_<RowCache>(module, "Cache").def(nb::init<int64_t, bool>()).def("stats", [](RowCache& cache) {
+    const RowCache::Stats stats = cache.stats();
+    nb::dict told;
+    told["rows_in_memory"] = stats.rows_in_memory;
+    told["rows_in_file"] = stats.rows_in_file;
+    told["bytes"] = stats.bytes;
+    told["found"] = stats.found;
+    told["made"] = stats.made;
+    return told;
+  });
   module.def("cached", [](const Pipeline& child, std::shared_ptr<RowCache> cache, uint64_t region, std::string where) {
     return made(cached(child.node, std::move(cache), region, std::move(where)));
   });
@@ -517,8 +515,8 @@ NB_MODULE(_data, module) {
              new (at) Transform{transform(name, options)};
            })
       .def("apply", applied);
-  module.def("mixed", [](const std::vector<Transform*>& parts, std::vector<double> chances, bool shuffled, int64_t count,
-                         double probability) {
+  module.def("mixed", [](const std::vector<Transform*>& parts, std::vector<double> chances, bool shuffled,
+                         int64_t count, double probability) {
     Mixture mixture{{}, std::move(chances), shuffled, count, probability};
     for (const Transform* each : parts) mixture.functions.push_back(each->function);
     return Transform{mixed(std::move(mixture))};

@@ -140,7 +140,8 @@ void hue(std::span<uint8_t> image, float amount) {
                 rest = at - std::floor(at);
     const float parts[] = {v, v * (1 - s), v * (1 - s * rest), v * (1 - s * (1 - rest))};
     constexpr int kSectors[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
-    for (int c = 0; c < 3; ++c) image[i + c] = static_cast<uint8_t>(parts[kSectors[static_cast<int>(at) % 6][c]] * 255.f);  // cut, not rounded
+    for (int c = 0; c < 3; ++c)
+      image[i + c] = static_cast<uint8_t>(parts[kSectors[static_cast<int>(at) % 6][c]] * 255.f);  // cut, not rounded
   }
 }
 

@@ -21,7 +21,8 @@ std::vector<Run::Told> Run::operations() const {
   std::vector<Told> told;
   for (const Node* node : order_) {
     const auto& [place, measure, kept, ahead] = operations_.at(node);
-    const double queue = measure->taken ? static_cast<double>(measure->queued) / static_cast<double>(measure->taken) : 0;
+    const double queue =
+        measure->taken ? static_cast<double>(measure->queued) / static_cast<double>(measure->taken) : 0;
     told.push_back({node->operation, node->where, measure->rows, static_cast<double>(measure->busy_ns) * 1e-9,
                     static_cast<double>(measure->waited_ns) * 1e-9, queue, ahead});
   }

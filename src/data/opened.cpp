@@ -55,8 +55,10 @@ std::vector<std::pair<std::string, std::string>> mnist_files(const std::string& 
   for (const char* part : {"train", "t10k"}) {
     std::string found[2];
     for (int i = 0; i < 2; ++i)
-      for (const char* form : {"{}-{}-idx{}-ubyte", "{}-{}-idx{}-ubyte.gz", "{}-{}.idx{}-ubyte", "{}-{}.idx{}-ubyte.gz"}) {
-        const auto files = files_below(folder, {}, {fmt::format(fmt::runtime(form), part, i ? "labels" : "images", i ? 1 : 3)});
+      for (const char* form :
+           {"{}-{}-idx{}-ubyte", "{}-{}-idx{}-ubyte.gz", "{}-{}.idx{}-ubyte", "{}-{}.idx{}-ubyte.gz"}) {
+        const auto files =
+            files_below(folder, {}, {fmt::format(fmt::runtime(form), part, i ? "labels" : "images", i ? 1 : 3)});
         if (found[i].empty() && !files.empty()) found[i] = files[0];
       }
     if (found[0].empty() || found[1].empty()) continue;
@@ -81,9 +83,10 @@ OpenedData open_images(const std::string& folder, SamplerPtr sampler) {
   for (size_t i = 0; i < opened.classes.size(); ++i) add(opened.classes[i], static_cast<int32_t>(i));
   if (opened.classes.empty()) add("", 0);
   if (opened.files.empty()) return opened;
-  std::vector<TableColumn> columns{{"image", opened.files, false, {}, {}}, {"label", {}, false, labels, {}},
-                                   {"file_name", {}, false, names, {}}};
-  opened.source = std::dynamic_pointer_cast<const Source>(table("image_folder", std::move(columns), std::move(sampler), ""));
+  std::vector<TableColumn> columns{
+      {"image", opened.files, false, {}, {}}, {"label", {}, false, labels, {}}, {"file_name", {}, false, names, {}}};
+  opened.source =
+      std::dynamic_pointer_cast<const Source>(table("image_folder", std::move(columns), std::move(sampler), ""));
   return opened;
 }
 
@@ -96,7 +99,8 @@ std::string folder_kind(const std::string& folder) {
     if (!files_below((fs::path(folder) / inner).string(), {}, {"data_batch_1", "test_batch", "train"}).empty() &&
         !files_below((fs::path(folder) / inner).string(), {}, {"batches.meta", "meta"}).empty())
       fail(ErrorKind::unsupported, folder,
-           "holds CIFAR as Python's pickles, which only Python reads: cairn.data.cifar10(FOLDER), or download the binary version");
+           "holds CIFAR as Python's pickles, which only Python reads: cairn.data.cifar10(FOLDER), or download the "
+           "binary version");
   return "images";
 }
 
@@ -115,7 +119,8 @@ std::string file_kind(const std::string& path) {
   if (name.find("tfrecord") != std::string::npos || name.ends_with(".record")) return "tfrecord";
   if (name.ends_with(".csv") || name.ends_with(".csv.gz")) return "csv";
   if (name.ends_with(".txt") || name.ends_with(".txt.gz")) return "text";
-  fail(ErrorKind::invalid_argument, path, "its name does not tell what it holds; --from names it: {}", fmt::join(kKinds, ", "));
+  fail(ErrorKind::invalid_argument, path, "its name does not tell what it holds; --from names it: {}",
+       fmt::join(kKinds, ", "));
 }
 
 /// Columns of integers and of floats, where all of the first rows are; the others are texts.
@@ -123,7 +128,8 @@ std::vector<CsvColumn> csv_columns(const std::string& path) {
   const std::vector<std::string> names = csv_header(path, ',');
   std::vector<CsvColumn> columns;
   for (const std::string& name : names) columns.push_back({name, Kind::text, ""});
-  auto texts = std::dynamic_pointer_cast<const Source>(csv_files({path}, ',', columns, true, sequential_sampler(0, 0), ""));
+  auto texts =
+      std::dynamic_pointer_cast<const Source>(csv_files({path}, ',', columns, true, sequential_sampler(0, 0), ""));
   auto all = [&](size_t column, auto&& parses) {
     for (int64_t row = 0; row < texts->count(); ++row) {
       const Array cell = texts->read(row)[column];
@@ -176,18 +182,22 @@ OpenedData open_data(const std::string& path, const std::string& told, SamplerPt
     auto pairs = mnist_files(path, opened.files);
     if (!pairs.empty()) opened.source = as_source(mnist(pairs, std::move(sampler), ""));
   } else if (kind == "cifar10") {
-    opened.files = files_below(path, {"cifar-10-batches-bin"}, {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
-                                                                "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"});
-    if (!opened.files.empty()) opened.source = as_source(cifar(opened.files, 1, {"image", "label"}, std::move(sampler), ""));
+    opened.files = files_below(path, {"cifar-10-batches-bin"},
+                               {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
+                                "data_batch_5.bin", "test_batch.bin"});
+    if (!opened.files.empty())
+      opened.source = as_source(cifar(opened.files, 1, {"image", "label"}, std::move(sampler), ""));
   } else if (kind == "cifar100") {
     opened.files = files_below(path, {"cifar-100-binary"}, {"train.bin", "test.bin"});
     if (!opened.files.empty())
-      opened.source = as_source(cifar(opened.files, 2, {"image", "coarse_label", "fine_label"}, std::move(sampler), ""));
+      opened.source =
+          as_source(cifar(opened.files, 2, {"image", "coarse_label", "fine_label"}, std::move(sampler), ""));
   } else {
     opened.files = shards_of(path, kind);
     if (kind == "mindrecord") opened.source = mindrecord(opened.files, {}, std::move(sampler), "");
     if (kind == "tfrecord") opened.source = tfrecord(opened.files, {}, std::move(sampler), "");
-    if (kind == "csv") opened.source = as_source(csv_files(opened.files, ',', csv_columns(path), true, std::move(sampler), ""));
+    if (kind == "csv")
+      opened.source = as_source(csv_files(opened.files, ',', csv_columns(path), true, std::move(sampler), ""));
     if (kind == "text") opened.source = as_source(text_files(opened.files, std::move(sampler), ""));
   }
   if (!opened.source) {

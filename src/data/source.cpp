@@ -54,7 +54,8 @@ struct SourceRows : Cursor {
     if (at == order.size()) return nullptr;
     auto row = std::make_shared<SourceRow>(source, order[at++]);
     if (!now) return row;
-    return source.called(run, row->origin(), [&] { return std::make_shared<Ready>(row->make(run), row->origin(), row->key()); });
+    return source.called(run, row->origin(),
+                         [&] { return std::make_shared<Ready>(row->make(run), row->origin(), row->key()); });
   }
   int64_t skip(int64_t count) override {
     const int64_t passed = std::min<int64_t>(count, std::ssize(order) - static_cast<int64_t>(at));

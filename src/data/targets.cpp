@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_pixels(const Array& array) {
-  if (array.type.kind != Kind::u8 || array.shape.size() < 2 || array.shape.size() > 3 || array.count() == 0) return false;
+  if (array.type.kind != Kind::u8 || array.shape.size() < 2 || array.shape.size() > 3 || array.count() == 0)
+    return false;
   const int64_t channels = array.shape.size() == 2 ? 1 : array.shape[2];
   return channels == 1 || channels == 3 || channels == 4;
 }
@@ -111,15 +112,16 @@ class TfrecordTarget : public Target {
 
 class CsvTarget : public Target {
  public:
-  CsvTarget(const TargetOptions& options, const OpenedData& from) : columns_(from.source->columns), file_(options.path) {
+  CsvTarget(const TargetOptions& options, const OpenedData& from)
+      : columns_(from.source->columns), file_(options.path) {
     line(columns_);
   }
   void write(const Row& row) override {
     std::vector<std::string> cells;
     for (size_t i = 0; i < row.size(); ++i) {
       if (row[i].count() != 1)
-        fail(ErrorKind::unsupported, "", "column '{}' holds {} {}, but a cell of CSV holds one number or text", columns_[i],
-             name_of(row[i].type), cairn::data::text_of(row[i].shape));
+        fail(ErrorKind::unsupported, "", "column '{}' holds {} {}, but a cell of CSV holds one number or text",
+             columns_[i], name_of(row[i].type), cairn::data::text_of(row[i].shape));
       cells.push_back(text_of_cell(row[i]));
     }
     line(cells);
@@ -155,7 +157,8 @@ int64_t integer_of(const Array& array) {
 /// A folder in the making, which gets its name when it is complete.
 class FolderTarget : public Target {
  public:
-  FolderTarget(const TargetOptions& options, const OpenedData& from) : path_(options.path), part_(options.path + ".part") {
+  FolderTarget(const TargetOptions& options, const OpenedData& from)
+      : path_(options.path), part_(options.path + ".part") {
     std::error_code error;
     if (fs::exists(path_, error) && !fs::is_empty(path_, error))
       fail(ErrorKind::invalid_argument, path_, "is there already and not empty");
@@ -187,7 +190,8 @@ class FolderTarget : public Target {
     const std::vector<std::string>& have = from.source->columns;
     for (const char* name : names)
       if (auto found = std::find(have.begin(), have.end(), name); found != have.end()) return found - have.begin();
-    fail(ErrorKind::invalid_argument, "", "images need a column '{}', the columns are {}", *names.begin(), fmt::join(have, ", "));
+    fail(ErrorKind::invalid_argument, "", "images need a column '{}', the columns are {}", *names.begin(),
+         fmt::join(have, ", "));
   }
   std::string path_, part_;
   size_t image_ = 0, label_ = 0;
@@ -195,7 +199,8 @@ class FolderTarget : public Target {
 
 class ImagesTarget : public FolderTarget {
  public:
-  ImagesTarget(const TargetOptions& options, const OpenedData& from) : FolderTarget(options, from), classes_(from.classes) {
+  ImagesTarget(const TargetOptions& options, const OpenedData& from)
+      : FolderTarget(options, from), classes_(from.classes) {
     const std::vector<std::string>& have = from.source->columns;
     name_ = std::find(have.begin(), have.end(), "file_name") - have.begin();
   }
@@ -203,7 +208,9 @@ class ImagesTarget : public FolderTarget {
     const bool pixels = is_pixels(row[image_]);
     const std::string bytes = pixels ? encode_png(row[image_]) : std::string(row[image_].view());
     if (!pixels) image_size(bytes);  // which says what is no image
-    const fs::path file = fs::path(part_) / name_of_row(row, pixels || bytes.starts_with("\x89PNG") ? ".png" : bytes.starts_with("BM") ? ".bmp" : ".jpg");
+    const fs::path file = fs::path(part_) / name_of_row(row, pixels || bytes.starts_with("\x89PNG") ? ".png"
+                                                             : bytes.starts_with("BM")              ? ".bmp"
+                                                                                                    : ".jpg");
     make_folder(file.parent_path().string());
     PartFile written(file.string(), false);
     written.write(bytes);
@@ -223,7 +230,8 @@ class ImagesTarget : public FolderTarget {
     const int64_t label = integer_of(row[label_]);
     if (label < 0) fail(ErrorKind::invalid_argument, "", "the label must be an integer of 0 or more");
     const bool named = label < std::ssize(classes_);
-    return fmt::format("{}/{:08}{}", named ? classes_[static_cast<size_t>(label)] : fmt::format("{:04}", label), count_, ending);
+    return fmt::format("{}/{:08}{}", named ? classes_[static_cast<size_t>(label)] : fmt::format("{:04}", label), count_,
+                       ending);
   }
   std::vector<std::string> classes_;
   size_t name_ = 0;
@@ -235,7 +243,8 @@ Array pixels_of(const Array& image, int64_t side, int64_t channels) {
   Array pixels = is_pixels(image) ? image : decode_image(image.view());
   const bool gray = channels == 1 && pixels.shape.size() == 3 && pixels.shape[2] == 3;
   if (pixels.shape[0] != side || pixels.shape[1] != side || (!gray && channels_of(pixels) != channels))
-    fail(ErrorKind::invalid_argument, "", "the image has the shape {}, expected {} x {} pixels", text_of(pixels.shape), side, side);
+    fail(ErrorKind::invalid_argument, "", "the image has the shape {}, expected {} x {} pixels", text_of(pixels.shape),
+         side, side);
   if (!gray) return pixels;
   Array made = Array::make(Kind::u8, {side, side});
   for (int64_t i = 0; i < made.count(); ++i) {
@@ -305,7 +314,9 @@ std::string kind_of_path(const std::string& path) {
   if (name.find("tfrecord") != std::string::npos) return "tfrecord";
   if (name.find("mindrecord") != std::string::npos || name.ends_with(".mind")) return "mindrecord";
   if (name.ends_with(".csv")) return "csv";
-  fail(ErrorKind::invalid_argument, path, "its name does not tell what it shall be; --to names it: mindrecord, tfrecord, csv, images, cifar10, cifar100, mnist");
+  fail(ErrorKind::invalid_argument, path,
+       "its name does not tell what it shall be; --to names it: mindrecord, tfrecord, csv, images, cifar10, cifar100, "
+       "mnist");
 }
 
 }  // namespace

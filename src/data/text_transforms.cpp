@@ -56,12 +56,14 @@ Apply giving_tokens(const Options& options, std::function<Tokens(const Array&)> 
 std::string_view one_text(const Array& array) {
   const std::vector<std::string_view> texts = texts_of(array);
   if (texts.size() != 1)
-    fail(ErrorKind::invalid_argument, "", "the input should be a scalar with string datatype, but got {} texts", texts.size());
+    fail(ErrorKind::invalid_argument, "", "the input should be a scalar with string datatype, but got {} texts",
+         texts.size());
   return texts[0];
 }
 
 Apply tokenizing(const Options& options, std::function<Tokens(std::string_view)> tokenize) {
-  return giving_tokens(options, [tokenize = std::move(tokenize)](const Array& array) { return tokenize(one_text(array)); });
+  return giving_tokens(options,
+                       [tokenize = std::move(tokenize)](const Array& array) { return tokenize(one_text(array)); });
 }
 
 Apply each_text(std::function<std::string(std::string_view)> change) {
@@ -88,8 +90,8 @@ Apply regex_tokenizer(const Options& options) {
 }
 
 BasicOptions basic_options(const Options& options) {
-  return {options.one("lower_case", 0) != 0, options.one("keep_whitespace", 0) != 0, options.one("preserve_unused", 1) != 0,
-          static_cast<Form>(static_cast<int>(options.one("form", 0)))};
+  return {options.one("lower_case", 0) != 0, options.one("keep_whitespace", 0) != 0,
+          options.one("preserve_unused", 1) != 0, static_cast<Form>(static_cast<int>(options.one("form", 0)))};
 }
 
 std::shared_ptr<const Vocabulary> vocabulary_of(const Options& options) {
@@ -109,7 +111,8 @@ PieceOptions piece_options(const Options& options) {
 }
 
 Apply basic_tokenizer(const Options& options) {
-  return tokenizing(options, [basic = basic_options(options)](std::string_view text) { return basic_tokens(text, basic); });
+  return tokenizing(options,
+                    [basic = basic_options(options)](std::string_view text) { return basic_tokens(text, basic); });
 }
 
 Apply wordpiece_tokenizer(const Options& options) {
@@ -167,7 +170,8 @@ Apply lookup(const Options& options) {
 Apply ngram(const Options& options) {
   const std::string left = text_option(options, "left"), right = text_option(options, "right"),
                     separator = text_option(options, "separator", " ");
-  const auto before = static_cast<int64_t>(options.one("left_count", 0)), after = static_cast<int64_t>(options.one("right_count", 0));
+  const auto before = static_cast<int64_t>(options.one("left_count", 0)),
+             after = static_cast<int64_t>(options.one("right_count", 0));
   return each_column([=, lengths = options.all("n")](const Array& array, Random&) {
     std::vector<std::string> made;
     const std::vector<std::string_view> words = texts_of(array);
@@ -192,7 +196,8 @@ Apply sliding_window(const Options& options) {
     const int64_t count = std::max<int64_t>(array.shape[0] - width + 1, 0);
     Array made = Array::make(array.type, {count, count ? width : 0});
     for (int64_t i = 0; i < count; ++i)
-      std::memcpy(made.bytes() + i * width * array.type.size, array.data + i * array.type.size, width * array.type.size);
+      std::memcpy(made.bytes() + i * width * array.type.size, array.data + i * array.type.size,
+                  width * array.type.size);
     return made;
   });
 }

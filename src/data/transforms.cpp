@@ -122,7 +122,8 @@ class Normalize : public Function {
 };
 
 std::vector<std::span<const TransformRow>> families() {
-  return {image_transforms(), colour_transforms(), plain_transforms(), text_transforms(), level_transforms(), warp_transforms()};
+  return {image_transforms(), colour_transforms(), plain_transforms(),
+          text_transforms(),  level_transforms(),  warp_transforms()};
 }
 
 }  // namespace
@@ -157,7 +158,8 @@ FunctionPtr transform(const std::string& name, const Options& options) {
 
 FunctionPtr mixed(Mixture mixture) {
   if (mixture.chances.size() != mixture.functions.size())
-    fail(ErrorKind::invalid_argument, "", "{} transforms have {} chances", mixture.functions.size(), mixture.chances.size());
+    fail(ErrorKind::invalid_argument, "", "{} transforms have {} chances", mixture.functions.size(),
+         mixture.chances.size());
   return std::make_shared<Mixed>(std::move(mixture));
 }
 

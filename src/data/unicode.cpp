@@ -22,8 +22,8 @@ std::u16string utf16_of(std::string_view text) {
   std::u16string made(text.size() + 1, u'\0');
   int32_t size = 0;
   UErrorCode code = U_ZERO_ERROR;
-  u_strFromUTF8WithSub(made.data(), static_cast<int32_t>(made.size()), &size, text.data(), static_cast<int32_t>(text.size()),
-                       0xfffd, nullptr, &code);
+  u_strFromUTF8WithSub(made.data(), static_cast<int32_t>(made.size()), &size, text.data(),
+                       static_cast<int32_t>(text.size()), 0xfffd, nullptr, &code);
   check_icu(code, "a text cannot be read");
   made.resize(static_cast<size_t>(size));
   return made;
@@ -33,8 +33,8 @@ std::string utf8_of(std::u16string_view text) {
   std::string made(3 * text.size() + 1, '\0');
   int32_t size = 0;
   UErrorCode code = U_ZERO_ERROR;
-  u_strToUTF8WithSub(made.data(), static_cast<int32_t>(made.size()), &size, text.data(), static_cast<int32_t>(text.size()),
-                     0xfffd, nullptr, &code);
+  u_strToUTF8WithSub(made.data(), static_cast<int32_t>(made.size()), &size, text.data(),
+                     static_cast<int32_t>(text.size()), 0xfffd, nullptr, &code);
   check_icu(code, "a text cannot be written");
   made.resize(static_cast<size_t>(size));
   return made;
@@ -168,8 +168,8 @@ Pattern::Pattern(const std::string& pattern) {
   UParseError where{};
   URegularExpression* made = uregex_open(text.data(), static_cast<int32_t>(text.size()), 0, &where, &code);
   if (U_FAILURE(code))
-    fail(ErrorKind::invalid_argument, "", "the pattern '{}' is wrong at character {}: {}", printable(pattern), where.offset,
-         u_errorName(code));
+    fail(ErrorKind::invalid_argument, "", "the pattern '{}' is wrong at character {}: {}", printable(pattern),
+         where.offset, u_errorName(code));
   compiled_ = std::make_unique<Compiled>(made);
 }
 

@@ -50,7 +50,8 @@ Array warped(const Array& image, const Warp& warp) {
       const int64_t from_x = x_row + rounded(warp.back[0] * static_cast<double>(x) * scale);
       const int64_t from_y = y_row + rounded(warp.back[3] * static_cast<double>(x) * scale);
       if (warp.nearest) {
-        for (int64_t c = 0; c < channels; ++c) to[c] = static_cast<T>(pixel(from_y >> kPlaceBits, from_x >> kPlaceBits, c));
+        for (int64_t c = 0; c < channels; ++c)
+          to[c] = static_cast<T>(pixel(from_y >> kPlaceBits, from_x >> kPlaceBits, c));
         continue;
       }
       const int64_t fine_x = from_x >> (kPlaceBits - kPartBits), fine_y = from_y >> (kPlaceBits - kPartBits);
@@ -58,7 +59,8 @@ Array warped(const Array& image, const Warp& warp) {
       const double across = static_cast<double>(fine_x & 31) / 32, down = static_cast<double>(fine_y & 31) / 32;
       const double weights[] = {(1 - across) * (1 - down), across * (1 - down), (1 - across) * down, across * down};
       for (int64_t c = 0; c < channels; ++c) {
-        const double values[] = {pixel(top, left, c), pixel(top, left + 1, c), pixel(top + 1, left, c), pixel(top + 1, left + 1, c)};
+        const double values[] = {pixel(top, left, c), pixel(top, left + 1, c), pixel(top + 1, left, c),
+                                 pixel(top + 1, left + 1, c)};
         double sum = 0;
         for (int i = 0; i < 4; ++i) sum += values[i] * weights[i];
         if constexpr (std::is_integral_v<T>)
@@ -78,7 +80,9 @@ Array warp_image(const Array& image, const Warp& warp) {
   fail(ErrorKind::unsupported, "", "expects uint8 or float32, found {}", name_of(image.type));
 }
 
-double drawn(const std::vector<double>& range, Random& random) { return range[0] == range[1] ? range[0] : random.uniform(range[0], range[1]); }
+double drawn(const std::vector<double>& range, Random& random) {
+  return range[0] == range[1] ? range[0] : random.uniform(range[0], range[1]);
+}
 
 std::vector<double> fill_of(const Options& options) {
   return options.numbers.contains("fill_value") ? options.all("fill_value") : std::vector<double>{0};
@@ -88,34 +92,38 @@ std::vector<double> fill_of(const Options& options) {
 Apply rotate(const Options& options) {
   const bool expand = options.one("expand", 0) != 0, nearest = options.one("nearest", 1) != 0;
   const std::vector<double> center = options.numbers.contains("center") ? options.all("center") : std::vector<double>();
-  return each_column([=, degrees = options.all("degrees"), fill = fill_of(options)](const Array& image, Random& random) {
-    channels_of(image);
-    const double angle = drawn(degrees, random) * M_PI / 180, cosine = std::cos(angle), sine = std::sin(angle);
-    const double x = center.empty() ? static_cast<double>(image.shape[1] - 1) / 2 : center[0];
-    const double y = center.empty() ? static_cast<double>(image.shape[0] - 1) / 2 : center[1];
-    Matrix forward{cosine, sine, (1 - cosine) * x - sine * y, -sine, cosine, sine * x + (1 - cosine) * y};
-    int64_t height = image.shape[0], width = image.shape[1];
-    if (expand) {
-      const auto high = static_cast<double>(height), wide = static_cast<double>(width);
-      const double across = high * std::abs(sine) + wide * std::abs(cosine), down = high * std::abs(cosine) + wide * std::abs(sine);
-      width = rounded(across), height = rounded(down);
-      forward[2] += (across - wide) / 2, forward[5] += (down - high) / 2;
-    }
-    return warp_image(image, {inverse(forward), height, width, nearest, fill});
-  });
+  return each_column(
+      [=, degrees = options.all("degrees"), fill = fill_of(options)](const Array& image, Random& random) {
+        channels_of(image);
+        const double angle = drawn(degrees, random) * M_PI / 180, cosine = std::cos(angle), sine = std::sin(angle);
+        const double x = center.empty() ? static_cast<double>(image.shape[1] - 1) / 2 : center[0];
+        const double y = center.empty() ? static_cast<double>(image.shape[0] - 1) / 2 : center[1];
+        Matrix forward{cosine, sine, (1 - cosine) * x - sine * y, -sine, cosine, sine * x + (1 - cosine) * y};
+        int64_t height = image.shape[0], width = image.shape[1];
+        if (expand) {
+          const auto high = static_cast<double>(height), wide = static_cast<double>(width);
+          const double across = high * std::abs(sine) + wide * std::abs(cosine),
+                       down = high * std::abs(cosine) + wide * std::abs(sine);
+          width = rounded(across), height = rounded(down);
+          forward[2] += (across - wide) / 2, forward[5] += (down - high) / 2;
+        }
+        return warp_image(image, {inverse(forward), height, width, nearest, fill});
+      });
 }
 
 /// Turned, moved by shares of the size, scaled and leaned, each by an amount from a range.
 Apply affine(const Options& options) {
   const bool nearest = options.one("nearest", 1) != 0;
-  return each_column([=, degrees = options.all("degrees"), moves = options.all("translate"), scales = options.all("scale"),
-                      shear = options.all("shear"), fill = fill_of(options)](const Array& image, Random& random) {
+  return each_column([=, degrees = options.all("degrees"), moves = options.all("translate"),
+                      scales = options.all("scale"), shear = options.all("shear"),
+                      fill = fill_of(options)](const Array& image, Random& random) {
     channels_of(image);
     const double turn = drawn(degrees, random) * M_PI / 180;
     const double across = drawn({moves[0], moves[1]}, random) * static_cast<double>(image.shape[1]);
     const double down = drawn({moves[2], moves[3]}, random) * static_cast<double>(image.shape[0]);
     const double scale = drawn(scales, random);
-    const double lean_x = drawn({shear[0], shear[1]}, random) * M_PI / 180, lean_y = drawn({shear[2], shear[3]}, random) * M_PI / 180;
+    const double lean_x = drawn({shear[0], shear[1]}, random) * M_PI / 180,
+                 lean_y = drawn({shear[2], shear[3]}, random) * M_PI / 180;
     const double a = std::cos(turn - lean_y) / std::cos(lean_y), c = std::sin(turn - lean_y) / std::cos(lean_y);
     const double b = -a * std::tan(lean_x) - std::sin(turn), d = -c * std::tan(lean_x) + std::cos(turn);
     const double x = static_cast<double>(image.shape[1] - 1) / 2, y = static_cast<double>(image.shape[0] - 1) / 2;
@@ -129,7 +137,8 @@ Apply affine(const Options& options) {
 /// Away from the smoothed image, or towards it, as Pillow does it; the border stays.
 Apply sharpness(const Options& options) {
   return each_column([range = options.all("factor")](const Array& image, Random& random) {
-    const int64_t channels = channels_of(image), height = image.shape[0], width = image.shape[1], row = width * channels;
+    const int64_t channels = channels_of(image), height = image.shape[0], width = image.shape[1],
+                  row = width * channels;
     if (image.type.kind != Kind::u8) fail(ErrorKind::unsupported, "", "expects uint8, found {}", name_of(image.type));
     const double amount = drawn(range, random);
     Array made = Array::make(Kind::u8, image.shape);
@@ -196,7 +205,8 @@ Apply gaussian_blur(const Options& options) {
   });
 }
 
-constexpr TransformRow kWarpTransforms[] = {{"rotate", rotate}, {"affine", affine}, {"sharpness", sharpness}, {"gaussian_blur", gaussian_blur}};
+constexpr TransformRow kWarpTransforms[] = {
+    {"rotate", rotate}, {"affine", affine}, {"sharpness", sharpness}, {"gaussian_blur", gaussian_blur}};
 
 }  // namespace
 

@@ -75,7 +75,8 @@ void advise_on_data(const Recording& recording, std::vector<Advice>& list) {
       busy += each.busy_s;
       if (each.busy_s > slowest->busy_s) slowest = &each;
     }
-    const std::string name = slowest->where.empty() ? slowest->operation : slowest->operation + " (" + slowest->where + ")";
+    const std::string name =
+        slowest->where.empty() ? slowest->operation : slowest->operation + " (" + slowest->where + ")";
     list.push_back(
         {fmt::format("The program waits for rows of a data pipeline, most of whose time goes into {}: more workers, or "
                      "less work there.",

@@ -40,7 +40,8 @@ const char* picture_type(std::string_view bytes) {
 }
 
 bool may_be_file(const cd::Array& array) {
-  return array.type.kind == cd::Kind::bytes ? array.count() == 1 : array.type.kind == cd::Kind::u8 && array.shape.size() == 1;
+  return array.type.kind == cd::Kind::bytes ? array.count() == 1
+                                            : array.type.kind == cd::Kind::u8 && array.shape.size() == 1;
 }
 
 /// A value at a glance: "JPEG, 375 x 500", "3", "[0.5, 1, ...]".
@@ -99,7 +100,8 @@ std::vector<Row> sample(const cd::OpenedData& data, const DataVerb& verb) {
   const int64_t count = data.source->count(), wanted = std::min<int64_t>(count, verb.rows);
   cd::Sampling sampling{data.source.get(), 0, 0, cd::Random{0}};
   const auto sampler = verb.shuffled ? cd::random_sampler(false, wanted) : cd::sequential_sampler(0, wanted);
-  for (int64_t number : wanted ? sampler->rows(count, sampling) : std::vector<int64_t>()) rows.push_back({number, data.source->read_checked(number)});
+  for (int64_t number : wanted ? sampler->rows(count, sampling) : std::vector<int64_t>())
+    rows.push_back({number, data.source->read_checked(number)});
   return rows;
 }
 
@@ -107,7 +109,8 @@ std::vector<Row> sample(const cd::OpenedData& data, const DataVerb& verb) {
 Json label_counts(const cd::OpenedData& data) {
   Json counts = Json::array();
   const std::vector<std::string>& columns = data.source->columns;
-  auto label = std::find_if(columns.begin(), columns.end(), [](const std::string& name) { return name == "label" || name == "fine_label"; });
+  auto label = std::find_if(columns.begin(), columns.end(),
+                            [](const std::string& name) { return name == "label" || name == "fine_label"; });
   if (label == columns.end() || data.source->count() > kMostCounted) return counts;
   std::map<int64_t, int64_t> found;
   try {
@@ -117,15 +120,22 @@ Json label_counts(const cd::OpenedData& data) {
   }
   for (auto [number, rows] : found) {
     const bool named = number >= 0 && number < std::ssize(data.classes);
-    counts.push_back({{"name", named ? data.classes[static_cast<size_t>(number)] : std::to_string(number)}, {"rows", rows}});
+    counts.push_back(
+        {{"name", named ? data.classes[static_cast<size_t>(number)] : std::to_string(number)}, {"rows", rows}});
   }
   return counts;
 }
 
 Json told(const cd::OpenedData& data, const DataVerb& verb, bool pictures) {
   const std::vector<Row> rows = sample(data, verb);
-  Json json = {{"path", verb.path}, {"kind", data.kind}, {"files", data.files.size()}, {"bytes", 0}, {"rows", data.source->count()},
-               {"columns", Json::array()}, {"counts", label_counts(data)}, {"samples", Json::array()}};
+  Json json = {{"path", verb.path},
+               {"kind", data.kind},
+               {"files", data.files.size()},
+               {"bytes", 0},
+               {"rows", data.source->count()},
+               {"columns", Json::array()},
+               {"counts", label_counts(data)},
+               {"samples", Json::array()}};
   uint64_t bytes = 0;
   std::error_code error;
   for (const std::string& file : data.files) bytes += std::filesystem::file_size(file, error);
@@ -134,8 +144,11 @@ Json told(const cd::OpenedData& data, const DataVerb& verb, bool pictures) {
     json["columns"].push_back({{"name", data.source->columns[i]}});
     if (rows.empty()) continue;
     const cd::Array& first = rows[0].values[i];
-    json["columns"].back().update({{"type", first.type.is_text() ? (first.type.kind == cd::Kind::text ? "text" : "bytes") : cd::name_of(first.type)},
-                                   {"shape", first.shape}, {"example", glance(first)}});
+    json["columns"].back().update(
+        {{"type",
+          first.type.is_text() ? (first.type.kind == cd::Kind::text ? "text" : "bytes") : cd::name_of(first.type)},
+         {"shape", first.shape},
+         {"example", glance(first)}});
   }
   for (const Row& row : rows) {
     Json values = Json::array(), images = Json::array();
@@ -156,7 +169,8 @@ void print_told(const Json& json) {
              bytes_text(json["bytes"].get<double>()));
   Table columns({"column", "type", "shape", "first row"});
   for (const Json& each : json["columns"])
-    columns.add({each["name"], each.value("type", ""), each.contains("shape") ? cd::text_of(each["shape"].get<cd::Shape>()) : "", each.value("example", "")});
+    columns.add({each["name"], each.value("type", ""),
+                 each.contains("shape") ? cd::text_of(each["shape"].get<cd::Shape>()) : "", each.value("example", "")});
   columns.print();
   if (json["samples"].size() > 1) {
     fmt::print("\n");
@@ -198,7 +212,8 @@ int convert(const DataVerb& verb) {
   const cd::OpenedData data = cd::open_data(verb.path, verb.from, cd::sequential_sampler(0, 0));
   const int64_t count = data.source->count();
   if (count == 0) fail(ErrorKind::invalid_argument, verb.path, "holds no row, which would tell the columns");
-  auto target = cd::make_target({expand_home(verb.output), verb.to, verb.shards, verb.index}, data, data.source->read_checked(0));
+  auto target =
+      cd::make_target({expand_home(verb.output), verb.to, verb.shards, verb.index}, data, data.source->read_checked(0));
   cd::Settings settings;
   settings.workers = verb.workers > 0 ? verb.workers : std::min(available_threads(), 8);
   settings.poll = [] { stop_point(); };
@@ -233,30 +248,38 @@ void add_common(Verb& verb, DataVerb& data) {
 void add_data(Verb& app, Run& run) {
   auto data = std::make_shared<DataVerb>();
   Verb verb = app.add_verb("data", "what a data set holds, and data sets as files of another kind");
-  verb.footer("\nExamples:\n  cairn data inspect train.mindrecord0\n  cairn data convert cifar-10-batches-bin -o cifar.mindrecord --shards 4");
-  Verb look = verb.add_verb("inspect", "columns, numbers of rows and labels, and some rows, as text or as a page of pictures");
+  verb.footer(
+      "\nExamples:\n  cairn data inspect train.mindrecord0\n  cairn data convert cifar-10-batches-bin -o "
+      "cifar.mindrecord --shards 4");
+  Verb look =
+      verb.add_verb("inspect", "columns, numbers of rows and labels, and some rows, as text or as a page of pictures");
   add_common(look, *data);
   look.add_option("--rows", data->rows, "how many rows are shown").within(0, 10000);
   look.add_flag("--shuffle", data->shuffled, "rows from all over the data set, not the first");
   look.add_option("--html", data->html, "write a page with pictures");
   look.footer(
-      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's binary files, folders of images.\n\nExamples:\n"
+      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's binary files, folders of "
+      "images.\n\nExamples:\n"
       "  cairn data inspect train.mindrecord0\n  cairn data inspect photos/ --rows 100 --shuffle --html photos.html\n"
       "  cairn data inspect part-00000-of-00008.tfrecord --json");
   look.callback([data, &run] { run = [data] { return inspect(*data); }; });
-  Verb change = verb.add_verb("convert", "writes a data set as MindRecord, TFRecord, CSV, a folder of images, CIFAR or MNIST");
+  Verb change =
+      verb.add_verb("convert", "writes a data set as MindRecord, TFRecord, CSV, a folder of images, CIFAR or MNIST");
   add_common(change, *data);
   change.add_option("-o,--output", data->output, "the file or folder; its name tells the kind, or --to").required();
   change.add_option("--to", data->to, "mindrecord, tfrecord, csv, images, cifar10, cifar100 or mnist");
   change.add_option("--shards", data->shards, "number of files").within(1, 1000);
   change.add_option("--index", data->index, "columns by which a MindRecord can be searched").delimiter(',');
-  change.add_option("--workers", data->workers, "threads that read (default: as many as there are processors)").within(0, 256);
+  change.add_option("--workers", data->workers, "threads that read (default: as many as there are processors)")
+      .within(0, 256);
   change.footer(
-      "\nImages of pixels go into MindRecord and TFRecord as PNG, files of images as they are. What is written appears under\n"
+      "\nImages of pixels go into MindRecord and TFRecord as PNG, files of images as they are. What is written appears "
+      "under\n"
       "its name when it is complete; an interrupted command leaves what lay there before.\n\nExamples:\n"
       "  cairn data convert photos/ -o photos.mindrecord --shards 4 --index label\n"
       "  cairn data convert photos.mindrecord0 -o copy/ --to images\n"
-      "  cairn data convert cifar-10-batches-bin -o cifar.tfrecord\n  cairn data convert table.csv -o table.mindrecord");
+      "  cairn data convert cifar-10-batches-bin -o cifar.tfrecord\n  cairn data convert table.csv -o "
+      "table.mindrecord");
   change.callback([data, &run] { run = [data] { return convert(*data); }; });
 }
 
