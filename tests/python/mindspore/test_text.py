@@ -1,10 +1,8 @@
 """Text transforms: what MindSpore 2.10 answers (data/text_cases.json), in the caller's thread and in workers."""
 
 import json
-import os
 import pathlib
 import pickle
-import subprocess
 import sys
 
 import mindspore.dataset as ds
@@ -31,12 +29,8 @@ def test_tokens_numbers_and_offsets_are_those_of_mindspore(name):
 
 
 @pytest.mark.long
-def test_the_expected_tokens_are_what_mindspore_gives(tmp_path):
-    python = HERE.parents[1] / ".venv-mindspore" / "bin" / "python"
-    if not python.exists():
-        pytest.skip("MindSpore is not installed in .venv-mindspore")
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    subprocess.run([python, text_cases.__file__, tmp_path / "told.json"], check=True, env=environment, capture_output=True)
+def test_the_expected_tokens_are_what_mindspore_gives(mindspore_itself, tmp_path):
+    mindspore_itself(text_cases.__file__, tmp_path / "told.json")
     assert json.loads((tmp_path / "told.json").read_text()) == EXPECTED
 
 
