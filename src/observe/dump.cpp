@@ -69,9 +69,9 @@ std::string start_dump(const DumpOptions& options) {
   if (dump_session().current) dump_session().outer.push_back(std::move(dump_session().current));
   dump_session().current = dump;
   dump_on.store(true, std::memory_order_relaxed);
-  static bool registered = std::atexit(say_at_exit) == 0 &&
-                           pthread_atfork([] { dump_session().before_fork(); }, [] { dump_session().after_fork(); },
-                                          after_fork_in_child_of_dump) == 0;
+  static bool registered =
+      std::atexit(say_at_exit) == 0 &&
+      pthread_atfork([] { dump_session().before_fork(); }, [] { dump_session().after_fork(); }, after_fork_in_child_of_dump) == 0;
   static_cast<void>(registered);
   return dump->root();
 }

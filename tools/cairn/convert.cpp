@@ -45,8 +45,7 @@ int convert_model(const Convert& convert) {
   Request request = request_of(options, kAtc);
   Conversion& conversion = request.conversion;
   conversion.output = expand_home(convert.output);
-  if (!conversion.output.ends_with(".om") && !conversion.output.ends_with(".onnx") && !is_stream(conversion.output))
-    conversion.output += ".om";
+  if (!conversion.output.ends_with(".om") && !conversion.output.ends_with(".onnx") && !is_stream(conversion.output)) conversion.output += ".om";
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);
   auto note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };

@@ -131,8 +131,8 @@ CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Float
   const Floats one = spread(1.f), zero = spread(0.f);
   switch (op) {
 #define CAIRN_VECTOR(name, instruction, f32) \
-  case ElementOp::instruction: return f32;   \
-      #include "engines/cpu/element_table.h"
+  case ElementOp::instruction: return f32;
+#include "engines/cpu/element_table.h"
     default: return x;  // operations of the C library
   }
 }
