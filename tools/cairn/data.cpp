@@ -24,8 +24,9 @@ struct DataVerb {
   bool json = false, shuffled = false;
 };
 
-constexpr int64_t kMostCounted = 200000;  // rows whose labels are counted
-constexpr size_t kMostPicture = 4 << 20;  // bytes of a picture in the page
+constexpr int64_t kMostCounted = 200000;    // rows whose labels are counted,
+constexpr uint64_t kMostRead = 2000000000;  // and bytes that are read for it
+constexpr size_t kMostPicture = 4 << 20;    // bytes of a picture in the page
 
 bool is_pixels(const cd::Array& array) {
   if (array.type.kind != cd::Kind::u8 || array.shape.size() < 2 || array.shape.size() > 3) return false;
@@ -47,10 +48,14 @@ bool may_be_file(const cd::Array& array) {
 /// A value at a glance: "JPEG, 375 x 500", "3", "[0.5, 1, ...]".
 std::string glance(const cd::Array& array) {
   if (may_be_file(array) && picture_type(array.view())) {
-    const auto [height, width] = cd::image_size(array.view());
     std::string type = picture_type(array.view());
     std::transform(type.begin(), type.end(), type.begin(), [](char c) { return std::toupper(c); });
-    return fmt::format("{}, {} x {} pixels", type, height, width);
+    try {
+      const auto [height, width] = cd::image_size(array.view());
+      return fmt::format("{}, {} x {} pixels", type, height, width);
+    } catch (const Error&) {
+      return type + ", damaged";
+    }
   }
   if (is_pixels(array)) return fmt::format("{} x {} pixels", array.shape[0], array.shape[1]);
   if (array.type.is_text() && array.count() == 1) {
@@ -106,12 +111,13 @@ std::vector<Row> sample(const cd::OpenedData& data, const DataVerb& verb) {
 }
 
 /// [{name, rows}] of the column that holds labels, where there is one.
-Json label_counts(const cd::OpenedData& data) {
+Json label_counts(const cd::OpenedData& data, uint64_t bytes) {
   Json counts = Json::array();
   const std::vector<std::string>& columns = data.source->columns;
   auto label = std::find_if(columns.begin(), columns.end(),
                             [](const std::string& name) { return name == "label" || name == "fine_label"; });
   if (label == columns.end() || data.source->count() > kMostCounted) return counts;
+  if (bytes > kMostRead && data.kind != "images") return counts;  // whose labels are known without reading
   std::map<int64_t, int64_t> found;
   try {
     for (int64_t each : data.source->labels(*label)) ++found[each];
@@ -126,41 +132,53 @@ Json label_counts(const cd::OpenedData& data) {
   return counts;
 }
 
-Json told(const cd::OpenedData& data, const DataVerb& verb, bool pictures) {
-  const std::vector<Row> rows = sample(data, verb);
-  Json json = {{"path", verb.path},
-               {"kind", data.kind},
-               {"files", data.files.size()},
-               {"bytes", 0},
-               {"rows", data.source->count()},
-               {"columns", Json::array()},
-               {"counts", label_counts(data)},
-               {"samples", Json::array()}};
+uint64_t bytes_of(const cd::OpenedData& data) {
   uint64_t bytes = 0;
-  std::error_code error;
-  for (const std::string& file : data.files) bytes += std::filesystem::file_size(file, error);
-  json["bytes"] = bytes;
-  for (size_t i = 0; i < data.source->columns.size(); ++i) {
-    json["columns"].push_back({{"name", data.source->columns[i]}});
-    if (rows.empty()) continue;
-    const cd::Array& first = rows[0].values[i];
-    json["columns"].back().update(
-        {{"type",
-          first.type.is_text() ? (first.type.kind == cd::Kind::text ? "text" : "bytes") : cd::name_of(first.type)},
-         {"shape", first.shape},
-         {"example", glance(first)}});
+  for (const std::string& file : data.files) {
+    std::error_code error;
+    const uint64_t size = std::filesystem::file_size(file, error);
+    bytes += error ? 0 : size;
   }
-  for (const Row& row : rows) {
-    Json values = Json::array(), images = Json::array();
-    for (size_t i = 0; i < row.values.size(); ++i) {
-      values.push_back({data.source->columns[i], glance(row.values[i])});
-      if (pictures)
-        if (std::optional<std::string> made = picture(row.values[i])) images.push_back(*made);
-    }
-    json["samples"].push_back({{"row", row.number}, {"values", values}});
-    if (pictures) json["samples"].back()["pictures"] = images;
+  return bytes;
+}
+
+Json column_of(const std::string& name, const cd::Array* first) {
+  Json column = {{"name", name}};
+  if (!first) return column;
+  const cd::Kind kind = first->type.kind;
+  column["type"] = kind == cd::Kind::text ? "text" : kind == cd::Kind::bytes ? "bytes" : cd::name_of(first->type);
+  column["shape"] = first->shape;
+  column["example"] = glance(*first);
+  return column;
+}
+
+Json sample_of(const std::vector<std::string>& columns, const Row& row, bool pictures) {
+  Json told = {{"row", row.number}, {"values", Json::array()}};
+  if (pictures) told["pictures"] = Json::array();
+  for (size_t i = 0; i < columns.size(); ++i) {
+    told["values"].push_back({columns[i], glance(row.values[i])});
+    if (std::optional<std::string> made = pictures ? picture(row.values[i]) : std::nullopt)
+      told["pictures"].push_back(*made);
   }
-  return json;
+  return told;
+}
+
+Json told(const cd::OpenedData& data, const DataVerb& verb, bool pictures) {
+  const std::vector<std::string>& names = data.source->columns;
+  const std::vector<Row> rows = sample(data, verb);
+  const uint64_t bytes = bytes_of(data);
+  Json columns = Json::array(), samples = Json::array();
+  for (size_t i = 0; i < names.size(); ++i)
+    columns.push_back(column_of(names[i], rows.empty() ? nullptr : &rows[0].values[i]));
+  for (const Row& row : rows) samples.push_back(sample_of(names, row, pictures));
+  return {{"path", verb.path},
+          {"kind", data.kind},
+          {"files", data.files.size()},
+          {"bytes", bytes},
+          {"rows", data.source->count()},
+          {"columns", columns},
+          {"counts", label_counts(data, bytes)},
+          {"samples", samples}};
 }
 
 void print_told(const Json& json) {

@@ -83,7 +83,7 @@ class Iterator:
         self._rows.stop()
 
     def __del__(self):
-        if hasattr(self, "_rows"):
+        if hasattr(self, "_rows") and reports is not None:  # the interpreter may be going
             self.stop()
 
     def __enter__(self):
