@@ -85,7 +85,7 @@ NATIVE = [vision.Rotate(3), vision.RandomRotation(10), vision.RandomAffine(5), v
           vision.RandomSharpness(), vision.AdjustGamma(2.0), vision.UniformAugment([vision.Invert(), vision.Equalize()], 1),
           vision.RandomSelectSubpolicy([[(vision.Invert(), 0.5)], [(vision.Equalize(), 1.0), (vision.Rotate(9), 0.3)]]),
           transforms.RandomApply([vision.Invert(), vision.HorizontalFlip()], 0.5), transforms.RandomChoice([vision.Invert(), vision.Equalize()]),
-          transforms.RandomOrder([vision.Invert(), vision.HorizontalFlip()])]  # fmt: skip
+          transforms.RandomOrder([vision.Invert(), vision.HorizontalFlip()]), vision.ResizedCrop(1, 2, 9, 11, 7), vision.RandomResize((5, 6))]  # fmt: skip
 
 
 @pytest.mark.parametrize("transform", NATIVE, ids=lambda each: type(each).__name__)

@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from mindspore.dataset.transforms.transforms import Native, Transform
+from mindspore.dataset.transforms.transforms import Native, Transform, mixture_of
 from mindspore.dataset.vision.pixels import (
     border_of,
     cut,
@@ -43,6 +43,10 @@ class RandomResize(Transform):
 
     def __init__(self, size):
         self.choices = [Resize(size, inter) for inter in (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)]
+
+    def native(self):
+        """The library's, one of the four."""
+        return mixture_of(self.choices, shuffled=True, count=1)
 
     def apply(self, value):
         return self.choices[self.rng.randint(4)].apply(value)
@@ -270,10 +274,14 @@ class ResizedCrop(Transform):
     """A part of an image, resized."""
 
     def __init__(self, top, left, height, width, size, interpolation=Inter.BILINEAR):
-        self.box, self.pair, self.inter = (top, left, height, width), size_of(size), inter_of(interpolation)
+        self.steps = [Crop((top, left), (height, width)), Resize(size_of(size), interpolation)]
+
+    def native(self):
+        """The library's two steps."""
+        return mixture_of(self.steps)
 
     def apply(self, value):
-        return Resize(self.pair, self.inter).apply(cut(image_of(value, "ResizedCrop"), *self.box, "ResizedCrop"))
+        return self.steps[1].apply(self.steps[0].apply(value))
 
 
 class FiveCrop(Transform):
