@@ -50,6 +50,7 @@ std::vector<std::span<const Row>> row_families() {
           lookup_rows(),
           example_rows(),
           sparse_tensor_rows(),
+          collective_rows(),
           user_rows(),
           host_rows()};
 }
