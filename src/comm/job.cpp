@@ -161,7 +161,8 @@ class Job {
     Request same = request;
     same.group = way;
     Request neutral = request;
-    neutral.kind = Kind::send, neutral.root = request.tag, neutral.name = fmt::to_string(request.tag);
+    const std::string tag = fmt::to_string(request.tag);
+    neutral.kind = Kind::send, neutral.root = request.tag, neutral.name = tag;
     const auto rank_of = [&](int64_t member) { return group.party.ranks[static_cast<size_t>(member)]; };
     take_turn(group, same, neutral.digest(), {rank_of(me), rank_of(request.root)}, start);
   }

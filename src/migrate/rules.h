@@ -47,7 +47,7 @@ extern const Rule kDropRemainder, kShard, kDatasetVariable, kLookupTable;
 extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope, kExperimentalOptions,
     kCudaEnvironment, kControlFlow, kHalfSum, kParameterServer;
 extern const Rule kLossScale, kLossScaleOptimizer, kGraphRewrite;
-extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCollective, kHorovodImport,
+extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCallback, kHorovodCollective, kHorovodImport,
     kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;

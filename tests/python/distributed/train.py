@@ -37,10 +37,10 @@ def fault(step):
         os.kill(os.getpid(), int(how))
 
 
-def save(first, last, losses):
-    losses = np.asarray(losses, np.float64)
-    np.savez(f"{options.out}.{RANK}.npz", losses=losses, **{f"first/{i}": v for i, v in enumerate(first)},
-             **{f"last/{i}": v for i, v in enumerate(last)})  # fmt: skip
+def save(losses, **weights):
+    """The weights before the first step, after it and after the last."""
+    lists = {f"{when}/{i}": value for when, values in weights.items() for i, value in enumerate(values)}
+    np.savez(f"{options.out}.{RANK}.npz", losses=np.asarray(losses, np.float64), **lists)
 
 
 def feed():
@@ -56,21 +56,23 @@ def feed():
         session.run(tf.global_variables_initializer())
         if SIZE > 1:
             session.run(tf.group(*[tf.assign(v, b) for v, b in zip(weights, hccl_ops.broadcast(weights, 0))]))  # noqa: F405
+        start = session.run(weights)
         for step, batch in enumerate(BATCHES):
             fault(step)
             losses.append(session.run([train, mean], dict(zip((inputs, labels), batch)))[1])
             first = first or session.run(weights)
-        save(first, session.run(weights), losses)
+        save(losses, start=start, first=first, last=session.run(weights))
 
 
 class Record(tf.train.SessionRunHook):
-    first, losses = None, []
+    start, first, losses = None, None, []
 
     def begin(self):
         self.loss, self.weights = tf.get_collection("mean_loss")[0], tf.trainable_variables()
 
     def before_run(self, context):
         fault(len(self.losses))
+        self.start = self.start or context.session.run(self.weights)
         return tf.train.SessionRunArgs(self.loss)
 
     def after_run(self, context, values):
@@ -78,7 +80,7 @@ class Record(tf.train.SessionRunHook):
         self.first = self.first or context.session.run(self.weights)
 
     def end(self, session):
-        save(self.first, session.run(self.weights), self.losses)
+        save(self.losses, start=self.start, first=self.first, last=session.run(self.weights))
 
 
 def estimator():
@@ -122,7 +124,7 @@ def keras():
     model = tf.keras.Model(inputs, Net()(inputs))
     optimizer = npu_distributed_optimizer_wrapper(tf.keras.optimizers.SGD(RATE))  # noqa: F405
     model.compile(optimizer, loss=lambda _, loss: loss)
-    first, losses = [], []
+    start, first, losses = model.get_weights(), [], []
 
     class Watch(tf.keras.callbacks.Callback):
         def on_batch_begin(self, batch, logs=None):
@@ -140,7 +142,7 @@ def keras():
             return list(BATCHES[index]), np.zeros(BATCHES[index][0].shape[0], np.float32)
 
     model.fit(Data(), epochs=1, shuffle=False, verbose=0, callbacks=npu_callbacks_append([Watch()]))  # noqa: F405
-    save(first, model.get_weights(), losses)
+    save(losses, start=start, first=first, last=model.get_weights())
 
 
 {"feed": feed, "estimator": estimator, "keras": keras}[options.style]()

@@ -16,13 +16,14 @@ from npu_bridge.user_ops import _apply
 BUCKET_BYTES = 8 << 20  # large enough for the transport's full rate, small enough to start while the backward pass goes on
 
 _order = itertools.count(1)
+_DEFAULTS = {"reduction": "sum", "root": 0, "tag": 0, "dtype": tf.float32.as_datatype_enum, "shape": [], "names": [], "order": 0}
 
 
 def apply(kind, inputs, types_out, group=WORLD, name=None, **attributes):
     """The results of one collective."""
     environment.join()
     engine.load_collectives()
-    attributes = {"kind": kind, "group": group, "ranks": get_rank_size(group), **attributes}
+    attributes = {**_DEFAULTS, "kind": kind, "group": group, "ranks": get_rank_size(group), **attributes}
     if not context.executing_eagerly():
         attributes["order"] = next(_order)
     return _apply("CairnCollective", inputs, types_out, attributes, name)

@@ -99,7 +99,7 @@ def receive(shape, data_type, sr_tag, src_rank, group=WORLD):
     _check_rank("receive", "src_rank", src_rank, group)
     shape, dtype = tf.TensorShape(shape), tf.as_dtype(data_type)
     (made,) = collectives.apply("receive", [], [dtype], group, "HcomReceive", root=src_rank, tag=sr_tag,
-                                shape=shape.as_proto(), dtype=dtype.as_datatype_enum)  # fmt: skip
+                                shape=shape.as_list(), dtype=dtype.as_datatype_enum)  # fmt: skip
     if not tf.executing_eagerly():
         made.set_shape(shape)
     return made
