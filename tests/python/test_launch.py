@@ -85,7 +85,7 @@ def test_output_keeps_its_stream_and_goes_to_logs(tmp_path):
     assert sorted(done.stdout.splitlines()) == ["[0] open end", "[0] out", "[1] open end", "[1] out"]
     assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
     for rank in (0, 1):
-        assert sorted((tmp_path / "logs" / f"rank_{rank}.log").read_text().split("\n")) == ["err", "open end", "out"]
+        assert sorted((tmp_path / "logs" / f"rank_{rank}.log").read_text().splitlines()) == ["err", "open end", "out"]
 
 
 FAIL = """

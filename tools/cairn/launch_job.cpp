@@ -32,10 +32,10 @@ constexpr size_t kLongestLine = 64 << 10;  // more is shown in pieces
 constexpr double kAfterTerm = 5;           // seconds from SIGTERM to SIGKILL
 constexpr double kLastOutput = 1;          // seconds for what grandchildren still hold open
 
-/// What comes from one stream of a rank, in lines with the rank in front.
+/// What comes from one stream of a rank, in lines: shown with the rank in front, and without in its log.
 class Lines {
  public:
-  Lines(FILE* to, std::string prefix) : to_(to), prefix_(std::move(prefix)) {}
+  Lines(FILE* to, std::string prefix, int log) : to_(to), prefix_(std::move(prefix)), log_(log) {}
 
   void add(std::string_view text) {
     rest_ += text;
@@ -52,12 +52,17 @@ class Lines {
 
  private:
   void show(std::string_view line) {
-    std::fputs((prefix_ + std::string(line) + "\n").c_str(), to_);
+    const std::string text = prefix_ + std::string(line) + "\n";
+    std::fwrite(text.data(), 1, text.size(), to_);
     std::fflush(to_);
+    const size_t mark = prefix_.size();
+    if (log_ >= 0 && ::write(log_, text.data() + mark, text.size() - mark) < 0)
+      note_once(fmt::format("a log cannot be written: {}", reason(errno)));
   }
 
   FILE* to_;
   std::string prefix_, rest_;
+  int log_;
 };
 
 std::array<int, 2> make_pipe() {
@@ -159,8 +164,8 @@ class Job {
       ::poll(waits.data(), waits.size(), milliseconds_to_next());
       while (int number = signals_.take()) pass_on(number);
       for (Child& child : children_) {
-        read(child, child.output, child.output_lines);
-        read(child, child.errors, child.error_lines);
+        read(child.output, child.output_lines);
+        read(child.errors, child.error_lines);
       }
       reap();
       end_others();
@@ -227,13 +232,13 @@ class Job {
     const auto output = make_pipe(), errors = make_pipe(), input = make_pipe(), fault = make_pipe();
     const size_t width = std::to_string(plan_.ranks.size() - 1).size();
     const std::string label = fmt::format("[{:>{}}]", rank.rank, width);
-    const auto lines = [&](FILE* to, int number) {
-      const bool colour = ::isatty(number) && !std::getenv("NO_COLOR");
-      return Lines(to, colour ? fmt::format("\033[3{}m{}\033[0m ", 1 + rank.rank % 6, label) : label + " ");
+    const int log = plan_.log_folder.empty() ? -1 : open_log(rank.rank);
+    const auto lines = [&](bool to_errors) {
+      const bool colour = ::isatty(to_errors ? 2 : 1) && !std::getenv("NO_COLOR");
+      return Lines(to_errors ? stderr : stdout,
+                   colour ? fmt::format("\033[3{}m{}\033[0m ", 1 + rank.rank % 6, label) : label + " ", log);
     };
-    Child child{0, output[0], errors[0], input[1], -1,
-                plan_.all_to_errors ? lines(stderr, 2) : lines(stdout, 1), lines(stderr, 2)};
-    if (!plan_.log_folder.empty()) child.log = open_log(rank.rank);
+    Child child{0, output[0], errors[0], input[1], log, lines(plan_.all_to_errors), lines(true)};
     const std::vector<std::string> words = words_for(rank);
     std::vector<char*> pointers;
     for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
@@ -290,7 +295,7 @@ class Job {
     return file;
   }
 
-  void read(Child& child, int& fd, Lines& lines) {
+  static void read(int& fd, Lines& lines) {
     std::array<char, 16384> bytes;
     pollfd ready{fd, POLLIN, 0};
     while (fd >= 0 && ::poll(&ready, 1, 0) > 0) {
@@ -301,10 +306,7 @@ class Job {
         close(fd);
         return;
       }
-      const std::string_view text(bytes.data(), static_cast<size_t>(count));
-      lines.add(text);
-      if (child.log >= 0 && ::write(child.log, text.data(), text.size()) < 0)
-        note_once(fmt::format("{}: a log cannot be written: {}", plan_.log_folder, reason(errno)));
+      lines.add(std::string_view(bytes.data(), static_cast<size_t>(count)));
     }
   }
 

@@ -21,6 +21,20 @@ def all_reduce(values, reduction="mean", fusion=1, fusion_id=-1, group=_WORLD):
     return values if _rank_size(group) == 1 else _optimizer.npu_allreduce(values, reduction, fusion, fusion_id, group)
 
 
+def distributed_gradient_tape(tape, reduction="mean", group=_WORLD):
+    """The tape, whose gradients are reduced over the ranks."""
+    if _rank_size(group) > 1:
+        plain = tape.gradient
+
+        def gradient(target, sources, *args, **kwargs):
+            made = plain(target, sources, *args, **kwargs)
+            flat = _tf.nest.flatten(made)
+            return _tf.nest.pack_sequence_as(made, _collectives.reduce_all(flat, reduction, group))
+
+        tape.gradient = gradient
+    return tape
+
+
 def broadcast(values, root_rank=0, fusion=2, fusion_id=0, group=_WORLD):
     """Gives the variables rank `root_rank`'s values; of tensors, those values are returned."""
     if _rank_size(group) == 1:
