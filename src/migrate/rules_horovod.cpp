@@ -439,7 +439,8 @@ const Rule kHorovodOptimizer = {
              "tf=1"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ntape = hvd.DistributedGradientTape(tape, "
              "compression=hvd.Compression.fp16)\nhvd.broadcast_variables(model.variables, root_rank=0)\n",
-             "import tensorflow as tf\nfrom npu_device.distribute import broadcast, distributed_gradient_tape\ntape = "
+             "import tensorflow as tf\nfrom npu_device.distribute import broadcast, distributed_gradient_tape\nimport "
+             "npu_device as npu\nnpu.open().as_default()\ntape = "
              "distributed_gradient_tape(tape)\nbroadcast(model.variables, root_rank=0)\n",
              "tf=2"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, "

@@ -67,3 +67,190 @@ CASES = [("lenet", "feed"), ("resnet", "estimator"), ("bert", "keras"), ("lenet"
 def test_ranks_train_as_one_process_with_the_whole_batch(net, style, ranks, tmp_path, tmp_path_factory):
     whole = alone(tmp_path_factory, net, style, "--parts", str(ranks if net == "resnet" else 1))
     check_equal(train(tmp_path, ranks, net, style), whole)
+
+
+def test_loss_scaling_decides_on_all_ranks_together(tmp_path, tmp_path_factory):
+    """Gradients that overflow on rank 1 alone leave the step out on both; the scale falls on both."""
+    script = tmp_path / "overflow.py"
+    script.write_text(
+        "import numpy as np, tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\n"
+        "from npu_bridge.npu_init import *\n"
+        "w, x = tf.Variable([2.0]), tf.placeholder(tf.float32, [])\n"
+        "manager = ExponentialUpdateLossScaleManager(1024.0, 100, 1, 2, 0.5)\n"
+        "opt = NPULossScaleOptimizer(tf.train.GradientDescentOptimizer(0.5), manager, is_distributed=True)\n"
+        "train = opt.minimize(tf.reduce_sum(w * x))\n"
+        "with tf.Session(config=npu_config_proto()) as s:\n"
+        "    s.run(tf.global_variables_initializer())\n"
+        "    for step in range(3):\n"
+        "        s.run(train, {x: np.inf if step == 1 and get_npu_rank_id() == 1 else 1.0})\n"
+        "    print('left', s.run(w)[0], s.run(manager.get_loss_scale()))\n"
+    )
+    done = launch(2, script)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert sorted(line for line in done.stdout.splitlines() if "left" in line) == ["[0] left 1.0 512.0", "[1] left 1.0 512.0"]
+    assert "[1] npu_bridge: the step is left out" in done.stderr and "[0] npu_bridge" not in done.stderr
+
+
+COLLECTIVES = """
+import sys
+import numpy as np
+import tensorflow as tf
+from npu_bridge.npu_init import *
+rank, size = get_rank_id(), get_rank_size()
+values = [np.random.RandomState(r).randn(4 * size, 3).astype(np.float32) for r in range(size)]
+weights = [np.random.RandomState(100 + r).randn(4 * size, 3).astype(np.float32) for r in range(size)]
+
+def each(function):
+    # the result, and the gradient of the sum over all ranks of result * weights
+    def both(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+            loss = tf.reduce_sum(y * tf.reshape(tf.tile(tf.reshape(weights[rank], [-1]), [size]), [-1])[:tf.size(y)].numpy().reshape(y.shape) if tf.executing_eagerly() else y * tf.constant(np.resize(weights[rank], y.shape)))
+        return y, tape.gradient(loss, x)
+    x = tf.constant(values[rank])
+    eager, graph = both(x), tf.function(both)(x)
+    for a, b in zip(eager, graph):
+        np.testing.assert_array_equal(a, b)
+    return [t.numpy() for t in eager]
+
+def check(name, function, result, adjoint):
+    y, dx = each(function)
+    np.testing.assert_allclose(y, result[rank], rtol=1e-6, atol=1e-6, err_msg=name)
+    dys = [np.resize(weights[r], result[r].shape) for r in range(size)]
+    np.testing.assert_allclose(dx, adjoint(dys), rtol=1e-5, atol=1e-5, err_msg=name + ' gradient')
+
+rows = 4
+mine = slice(rows * rank, rows * rank + rows)
+total, top = sum(values), np.max(values, 0)
+check('sum', lambda x: hccl_ops.allreduce(x, 'sum'), [total] * size, lambda d: sum(d))
+check('max', lambda x: hccl_ops.allreduce(x, 'max'), [top] * size, lambda d: sum(d) * (values[rank] == top))
+check('prod', lambda x: hccl_ops.allreduce(x, 'prod'), [np.prod(values, 0)] * size, lambda d: sum(d) * np.prod(values[:rank] + values[rank + 1:], 0))
+check('gather', lambda x: hccl_ops.allgather(x, size), [np.concatenate(values)] * size, lambda d: sum(d)[4 * size * rank:4 * size * (rank + 1)])
+check('scatter', lambda x: hccl_ops.reduce_scatter(x, 'sum', size), [total[4 * r:4 * r + 4] for r in range(size)], lambda d: np.concatenate(d))
+check('broadcast', lambda x: hccl_ops.broadcast([x], 1)[0], [values[1]] * size, lambda d: sum(d) if rank == 1 else np.zeros_like(values[0]))
+check('reduce', lambda x: hccl_ops.reduce(x, 'sum', 1), [total if r == 1 else 0 * total for r in range(size)], lambda d: d[1])
+# Graphs without a fixed order, in sessions: independent collectives, made in one order and run in any.
+for trial in range(20):
+    with tf.Graph().as_default(), tf.compat.v1.Session(config=npu_config_proto()) as session:
+        x = tf.compat.v1.placeholder(tf.float32, [None])
+        made = [hccl_ops.allreduce(x * float(i), 'sum') for i in range(8)]
+        late = [tf.sin(hccl_ops.allreduce(made[i] + made[-1 - i], 'max')) for i in range(4)]
+        extra = [tf.reduce_sum(tf.cos(x))] * (rank == 0)  # rank 0 fetches more
+        got = session.run([*made, *late, *extra], {x: np.ones(1000 + trial, np.float32)})
+        np.testing.assert_allclose(got[3], np.full(1000 + trial, 3.0 * size))
+if size > 2:
+    create_group('pair', 2, [0, 2])
+    if rank in (0, 2):
+        np.testing.assert_allclose(hccl_ops.allreduce(tf.constant(values[rank]), 'sum', group='pair'), values[0] + values[2], rtol=1e-6)
+    destroy_group('pair')
+for dtype in ('float16', 'bfloat16', 'float64', 'int8', 'uint8', 'int32', 'int64'):
+    got = hccl_ops.allreduce(tf.cast(tf.range(5) + rank, dtype), 'sum')
+    np.testing.assert_array_equal(tf.cast(got, tf.int64), np.arange(5) * size + size * (size - 1) // 2)
+sent = hccl_ops.all_to_all_v_c(tf.range(10.0) + 100.0 * rank, [[(r + c) % 3 for c in range(size)] for r in range(size)], rank)
+starts = [[sum((r + c) % 3 for c in range(to)) for to in range(size)] for r in range(size)]
+np.testing.assert_array_equal(sent, np.concatenate([100.0 * r + starts[r][rank] + np.arange((r + rank) % 3) for r in range(size)]))
+after = hccl_ops.send(tf.constant([float(rank)]), 7, (rank + 1) % size) if rank % 2 == 0 else None
+if rank % 2 == 1:
+    np.testing.assert_array_equal(hccl_ops.receive([1], tf.float32, 7, rank - 1), [rank - 1.0])
+sparse = npu_allreduce(tf.IndexedSlices(tf.fill([rank + 1, 2], float(rank)), tf.range(rank + 1), tf.constant([9, 2])), 'mean')
+dense = tf.math.unsorted_segment_sum(sparse.values, sparse.indices, 9)
+np.testing.assert_allclose(dense[:, 0], [sum(r for r in range(size) if r >= i) / size for i in range(9)], rtol=1e-6)
+print('all right')
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_collectives_and_their_gradients_equal_numpy_in_any_order_of_the_executor(ranks, tmp_path):
+    script = tmp_path / "collectives.py"
+    script.write_text(COLLECTIVES)
+    done = launch(ranks, script)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("all right") == ranks
+
+
+# Scripts written for Horovod, migrated.
+
+
+def migrated(name, folder):
+    subprocess.run([str(BIN / "cairn"), "migrate", str(ROOT / "examples" / "migrate" / f"{name}.py"), "-o", str(folder)], check=True, capture_output=True)
+    return folder / f"{name}.py"
+
+
+def losses(done):
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [float(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if line.startswith("[0]") and "loss" in line]
+
+
+HOROVOD = [("horovod_lenet", ["cairn", "tf1"]), ("horovod_keras", []), ("horovod_tape", [])]
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "ranks"),
+    [pytest.param(*each, ranks, marks=[] if ranks == 2 and each[0] == "horovod_lenet" else pytest.mark.long) for each in HOROVOD for ranks in (2, 4)],
+)
+def test_a_migrated_horovod_script_has_the_losses_of_one_process(name, how, ranks, tmp_path):
+    script = migrated(name, tmp_path)
+    whole, several = (losses(launch(n, *how, script)) for n in (1, ranks))
+    assert len(whole) == len(several) >= 2
+    np.testing.assert_allclose(several, whole, atol=1e-4)
+
+
+# Faults.
+
+
+def survivors(done, dead, ranks, words):
+    """Every other rank says who failed, in one of these ways."""
+    for rank in set(range(ranks)) - {dead}:
+        lines = [line for line in done.stderr.splitlines() if line.startswith(f"[{rank}]")]
+        assert any(f"rank {dead} (process " in line and any(word in line for word in words) for line in lines), lines[-15:]
+
+
+@pytest.mark.parametrize(("style", "net"), [("feed", "lenet"), pytest.param("estimator", "resnet", marks=pytest.mark.long)])
+@pytest.mark.parametrize("dead", [pytest.param(0, marks=pytest.mark.long), 1])
+def test_a_killed_rank_is_named_by_every_survivor(style, net, dead, tmp_path):
+    done = train(tmp_path, 3, net, style, "--fault", f"{dead}:2:{signal.SIGKILL.value}", options=["--timeout", 20], expect=137)
+    survivors(done, dead, 3, ["has ended without leaving the job"])
+    assert f"error: launch: rank {dead} (this host) was ended by SIGKILL after" in done.stderr
+
+
+def test_a_stopped_rank_is_named_within_the_timeout(tmp_path):
+    done = train(tmp_path, 3, "lenet", "feed", "--fault", f"1:2:{signal.SIGSTOP.value}", options=["--timeout", 3, "--grace", 3], expect=1)
+    survivors(done, 1, 3, ["does not answer"])
+    assert "rank 1 had to be ended" in done.stderr
+
+
+def test_a_rank_with_fewer_steps_is_named(tmp_path):
+    script = tmp_path / "steps.py"
+    script.write_text(
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nfrom npu_bridge.npu_init import *\n"
+        "total = hccl_ops.allreduce(tf.constant([1.0, 2.0]), 'sum')\n"
+        "with tf.Session(config=npu_config_proto()) as s:\n"
+        "    for _ in range(5 - get_npu_rank_id()): s.run(total)\n"
+    )
+    done = launch(2, script, options=["--timeout", 5])
+    assert done.returncode == 1
+    survivors(done, 1, 2, ["has left the job"])
+
+
+def test_a_restarted_job_goes_on_from_its_checkpoint_with_equal_losses(tmp_path):
+    script = migrated("horovod_lenet", tmp_path)
+    text = script.read_text()
+    fault = "            if (get_npu_rank_id(), step, os.environ['CAIRN_RESTART']) == (1, 25, '0'): os.kill(os.getpid(), 9)\n"
+    marker = "            if get_npu_rank_id() == 0:\n"
+    assert text.count(marker) == 1
+    script.write_text(text.replace(marker, fault + marker).replace("import argparse\n", "import argparse\nimport os\n", 1))
+    # The data of a step follows from the step alone, so that a restart sees what it would have seen.
+    text = script.read_text().replace("next(data)", "at(images, labels, args.batch_size, session)")
+    text = text.replace("\n\ndef main():", "\n\ndef at(images, labels, size, session):\n    rows = np.random.RandomState(STEP[0]).permutation(len(labels))[:size][get_npu_rank_id()::get_npu_rank_size()]\n    return images[rows], labels[rows]\n\n\nSTEP = [0]\n\n\ndef main():", 1)
+    text = text.replace("        while not session.should_stop():\n", "        STEP[0] = session.run(global_step) if not session.should_stop() else 0\n        while not session.should_stop():\n", 1)
+    text = text.replace(marker, "            STEP[0] += 1\n" + marker)
+    script.write_text(text)
+    words = ["cairn", "tf1", script, "--checkpoint_dir"]
+    broken = launch(2, *words, tmp_path / "broken", options=["--restarts", "1", "--grace", "5"])
+    whole = {line: 0 for line in launch(2, *words, tmp_path / "whole").stdout.splitlines()}
+    assert broken.returncode == 0, broken.stderr[-3000:]
+    assert "rank 1 (this host) was ended by SIGKILL" in broken.stderr and "all start again (1 of 1 restarts)" in broken.stderr
+    steps = [line for line in broken.stdout.splitlines() if line.startswith("[0] step")]
+    assert set(steps) == {line for line in whole if line.startswith("[0] step")}  # the same losses to the last digit
+    assert steps.count(steps[-1]) == 1 and len(steps) < 60  # it did not begin anew
