@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import BIN
 
@@ -249,3 +251,29 @@ def test_a_wrong_request_is_refused_in_one_sentence(words, sentence):
 def test_a_plain_python_program_is_started_with_the_python_beside_cairn(tmp_path):
     done = launch("-n", 1, script(tmp_path, "import sys; print(sys.prefix)"))
     assert done.stdout.split()[1] == sys.prefix
+
+
+MODEL = """module @m {
+  func @main(%x: f32[?n, 5]) -> (%y: f32[?n, 5]) {
+    %y = tanh %x : f32[?n, 5]
+    return %y
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_run_a_batch_together(ranks, tmp_path):
+    x = np.random.RandomState(0).randn(7, 5).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "one.npy", x[:1])
+    model = str(tmp_path / "model.cairn")
+    Path(model).write_text(MODEL)
+    run = [str(BIN / "cairn"), "run", model, "--input", f"x={tmp_path / 'x.npy'}", "-o"]
+    subprocess.run([*run, str(tmp_path / "whole.npz")], check=True, capture_output=True)
+    done = launch("-n", ranks, "cairn", *run[1:], tmp_path / "parts.npz")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("wrote") == 1
+    np.testing.assert_array_equal(np.load(tmp_path / "parts.npz")["y"], np.load(tmp_path / "whole.npz")["y"])
+    few = launch("-n", 2, "cairn", "run", model, "--input", f"x={tmp_path / 'one.npy'}")
+    assert few.returncode == 1 and "the batch has 1 rows for 2 ranks" in few.stderr
