@@ -77,10 +77,10 @@ void optimizer(Spot& spot) {
   Context& file = spot.file;
   const bool tape = spot.name.name == "hvd.DistributedGradientTape";
   const char* wrapped = tape ? "gradtape" : "optimizer";
-  Arguments bound = file.bind(spot.call,
-                              tape ? "gradtape device_dense device_sparse compression sparse_as_dense op"
-                                   : "optimizer name use_locking device_dense device_sparse compression sparse_as_dense "
-                                     "backward_passes_per_step op");
+  Arguments bound =
+      file.bind(spot.call, tape ? "gradtape device_dense device_sparse compression sparse_as_dense op"
+                                : "optimizer name use_locking device_dense device_sparse compression sparse_as_dense "
+                                  "backward_passes_per_step op");
   NodeId value = bound.value(wrapped);
   if (bound.open() || !bound.plain || value == kNoNode)
     return left(spot, "gets its arguments through * or **",
@@ -192,8 +192,7 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
                 parent == Kind::return_statement || parent == Kind::expression_statement || parent == Kind::list ||
                 parent == Kind::tuple || parent == Kind::expression_list || parent == Kind::list_comprehension ||
                 parent == Kind::parenthesized_expression;
-    rewrite.wrap(spot.call, bare ? "" : "(",
-                 fmt::format(" / {}(){}", use_size(rewrite, file), bare ? "" : ")"));
+    rewrite.wrap(spot.call, bare ? "" : "(", fmt::format(" / {}(){}", use_size(rewrite, file), bare ? "" : ")"));
   }
   rewrite.commit();
 }
@@ -210,10 +209,9 @@ void collective(Spot& spot) {
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.allgather by hand");
     rewrite.replace(callee, use_collectives(rewrite, file) + ".allgather");
     if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
-    rewrite.insert(
-        syntax[bound.given["tensor"].argument].end,
-        fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", use_size(rewrite, file)),
-        1);
+    rewrite.insert(syntax[bound.given["tensor"].argument].end,
+                   fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", use_size(rewrite, file)),
+                   1);
     rewrite.commit();
     return;
   }
@@ -239,8 +237,9 @@ void collective(Spot& spot) {
     return;
   }
   std::string variables = global ? tf + ".global_variables()" : file.text(bound.value("variables"));
-  rewrite.replace(spot.call, fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])",
-                                         tf, variables, use_collectives(rewrite, file), file.text(bound.value("root_rank"))));
+  rewrite.replace(spot.call,
+                  fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])", tf,
+                              variables, use_collectives(rewrite, file), file.text(bound.value("root_rank"))));
   rewrite.commit();
 }
 
@@ -396,7 +395,8 @@ const Rule kHorovodInit = {
              "npu_sess)\natexit.register(shutdown_resource, npu_sess, npu_shutdown)\nprint(get_npu_rank_id(), "
              "os.name)\n",
              "tf=1"},
-            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()\nn = hvd.size() * hvd.local_rank()\n",
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()\nn = hvd.size() * "
+             "hvd.local_rank()\n",
              "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\npass\nn = "
              "get_rank_size() * get_local_rank_id()\n",
              "tf=2"},
@@ -484,7 +484,8 @@ const Rule kHorovodCallback = {
     .examples =
         {
             {"import tensorflow as tf\nimport horovod.tensorflow.keras as hvd\nc = "
-             "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.LearningRateWarmupCallback(0.1, warmup_epochs=3)]\n",
+             "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.LearningRateWarmupCallback(0.1, "
+             "warmup_epochs=3)]\n",
              "import tensorflow as tf\nfrom npu_bridge.estimator.npu.npu_callbacks import LearningRateWarmupCallback, "
              "MetricAverageCallback\nc = [MetricAverageCallback(), LearningRateWarmupCallback(0.1, warmup_epochs=3)]\n",
              "tf=2"},

@@ -39,7 +39,8 @@ std::string comparison_page() {
   std::string page =
       "# Compared with other converters\n\nMistakes of the existing converters, and what `cairn migrate` does with the "
       "same input. TF: the platform's converter of TensorFlow scripts; MC: MindConverter's script mode; PT: the "
-      "GPU-to-NPU converter for PyTorch. Scripts of PyTorch migrate to MindSpore, not yet to another device. Each row is a test, and this page "
+      "GPU-to-NPU converter for PyTorch. Scripts of PyTorch migrate to MindSpore, not yet to another device. Each row "
+      "is a test, and this page "
       "is "
       "written from them.\n\n| input | others | `cairn migrate` | test |\n|---|---|---|---|\n";
   for (const std::filesystem::path& file : case_files())

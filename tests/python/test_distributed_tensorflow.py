@@ -234,40 +234,89 @@ def test_a_rank_with_fewer_steps_is_named(tmp_path):
 
 
 RESTARTED = """
-import os, sys
+import os, random, signal, sys
 import numpy as np
 import tensorflow.compat.v1 as tf
 tf.disable_v2_behavior()
 from npu_bridge.npu_init import *
+folder, last, seed, faults = sys.argv[1], *map(int, sys.argv[2:])
+rank, size, attempt = get_npu_rank_id(), get_npu_rank_size(), int(os.environ["CAIRN_RESTART"])
+chance = random.Random(f"{seed} {attempt}")
+where = (chance.randrange(size), chance.randrange(3, 7)) if attempt < faults else None
+how = chance.choice(["kill", "stop", "close"]) if seed else "kill"
+
+def fail():
+    if how == "close":
+        for fd in os.listdir("/proc/self/fd"):
+            try:
+                if os.readlink(f"/proc/self/fd/{fd}").startswith("socket:"): os.shutdown_fd(int(fd))
+            except OSError: pass
+    else: os.kill(os.getpid(), signal.SIGKILL if how == "kill" else signal.SIGSTOP)
+
+def shutdown_fd(fd):
+    import socket
+    with socket.socket(fileno=os.dup(fd)) as end: end.shutdown(socket.SHUT_RDWR)
+os.shutdown_fd = shutdown_fd
+
 tf.set_random_seed(3)
 x, y = tf.placeholder(tf.float32, [None, 4]), tf.placeholder(tf.float32, [None, 1])
-loss = tf.losses.mean_squared_error(y, tf.layers.dense(tf.layers.dense(x, 8, tf.tanh, name="a", kernel_initializer=tf.ones_initializer()), 1, name="b"))
+loss = tf.losses.mean_squared_error(y, tf.layers.dense(tf.layers.dense(x, 8, tf.tanh, name="a"), 1, name="b"))
 step = tf.train.get_or_create_global_step()
 train = npu_tf_optimizer(tf.train.AdamOptimizer(0.02)).minimize(loss, step)
-mean = hccl_ops.allreduce(loss, "sum") / get_npu_rank_size()
-folder = sys.argv[1] if get_npu_rank_id() == 0 else None  # the others get what rank 0 restored
-hooks = npu_hooks_append([tf.train.StopAtStepHook(last_step=30)])
-with tf.train.MonitoredTrainingSession(checkpoint_dir=folder, hooks=hooks, save_checkpoint_steps=10, save_summaries_steps=None) as session:
+mean = hccl_ops.allreduce(loss, "sum") / size
+hooks = npu_hooks_append([tf.train.StopAtStepHook(last_step=last)])  # the others get what rank 0 restored
+with tf.train.MonitoredTrainingSession(checkpoint_dir=folder if rank == 0 else None, hooks=hooks, save_checkpoint_steps=2,
+                                       save_summaries_steps=None) as session:
     now = session.run_step_fn(lambda step_context: step_context.session.run(step))
+    ends = where and (where[0], now + where[1])
     while not session.should_stop():
-        random = np.random.RandomState(now)
-        bx = random.randn(8, 4).astype(np.float32)[get_npu_rank_id()::get_npu_rank_size()]
+        bx = np.random.RandomState(now).randn(8, 4).astype(np.float32)[rank::size]
         value, _ = session.run([mean, train], {x: bx, y: bx[:, :1] * 2})
         now += 1
-        print("step", now, "loss", repr(value), flush=True)
-        if (get_npu_rank_id(), now, os.environ["CAIRN_RESTART"]) == (1, 15, "0"):
-            os.kill(os.getpid(), 9)
+        print(f"step {now} loss {value!r}", flush=True)
+        if (rank, now) == ends:
+            print(f"fault {attempt} {how}", flush=True)
+            fail()
 """
+
+
+def steps_of(done, rank):
+    return [line.split("] ", 1)[1] for line in done.stdout.splitlines() if line.startswith(f"[{rank}] step")]
+
+
+def check_restarts(done, whole, ranks, faults):
+    """Losses are those of a job without faults, each attempt goes on where the checkpoint was, and survivors named the rank."""
+    assert done.returncode == whole.returncode == 0, done.stderr[-3000:]
+    assert done.stderr.count("; all start again") == faults
+    for rank in range(ranks):
+        assert set(steps_of(done, rank)) == set(steps_of(whole, rank))
+    numbers = [int(line.split()[1]) for line in steps_of(done, 0)]
+    back = [before - after for before, after in zip(numbers, numbers[1:]) if after <= before]
+    assert len(back) == faults and max(back) <= 3  # at most the steps since the last checkpoint are made again
 
 
 def test_a_restarted_job_goes_on_from_its_checkpoint_with_equal_losses(tmp_path):
     script = tmp_path / "restarted.py"
     script.write_text(RESTARTED)
-    broken = launch(2, script, tmp_path / "broken", options=["--restarts", "1", "--grace", "5"])
-    whole = launch(2, script, tmp_path / "whole")
-    assert broken.returncode == whole.returncode == 0, broken.stderr[-3000:]
-    assert "rank 1 (this host) was ended by SIGKILL" in broken.stderr and "all start again (1 of 1 restarts)" in broken.stderr
-    steps = {rank: [line for line in broken.stdout.splitlines() if line.startswith(f"[{rank}] step")] for rank in (0, 1)}
-    assert {line for lines in steps.values() for line in lines} == {line for line in whole.stdout.splitlines() if "step" in line}
-    again = [int(line.split()[2]) for line in steps[1]][15:]
-    assert again == list(range(11, 31))  # from the checkpoint of step 10
+    done = launch(2, script, tmp_path / "broken", 12, 0, 1, options=["--restarts", "1", "--grace", "5"])
+    check_restarts(done, launch(2, script, tmp_path / "whole", 12, 0, 0), 2, 1)
+    assert "was ended by SIGKILL" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_thirty_random_faults_end_nothing_for_good(seed, tmp_path):
+    """Ten times: ranks of four are killed, stopped or lose their sockets; every survivor of every fault says which rank it was."""
+    script, last = tmp_path / "faults.py", 30 * 7
+    script.write_text(RESTARTED)
+    options = ["--restarts", "30", "--timeout", "3", "--grace", "4"]
+    done = launch(4, script, tmp_path / "broken", last, seed, 30, options=options, timeout=1500)
+    check_restarts(done, launch(4, script, tmp_path / "whole", last, seed, 0), 4, 30)
+    faults = [line for line in done.stdout.splitlines() if "] fault" in line]
+    assert len(faults) == 30 and len({line.split()[-1] for line in faults}) == 3
+    attempts = done.stderr.split("; all start again")[:-1]
+    for fault, text in zip(faults, attempts):
+        dead = int(fault[1])
+        for rank in set(range(4)) - {dead}:
+            said = [line for line in text.splitlines() if line.startswith(f"[{rank}]") and "the job has failed" in line]
+            assert any(f"rank {dead} " in line for line in said), (fault, rank, text[-2000:])

@@ -49,18 +49,26 @@ struct Arguments {
 
 void declare(Program& app, Arguments& a) {
   app.footer(kLaunchHelp);
-  app.add_option("-n,--ranks", a.ranks, "how many processes; default: those of the table, or one for each host").positive();
-  app.add_option("--hosts", a.hosts, "hosts of the ranks, NAME or NAME:RANKS, divided by commas; started by ssh").delimiter(',');
+  app.add_option("-n,--ranks", a.ranks, "how many processes; default: those of the table, or one for each host")
+      .positive();
+  app.add_option("--hosts", a.hosts, "hosts of the ranks, NAME or NAME:RANKS, divided by commas; started by ssh")
+      .delimiter(',');
   app.add_option("--ssh", a.ssh, "the command that reaches a host; default: ssh");
-  app.add_option("--address", a.address, "HOST:PORT where rank 0 waits for the others; default: a free port of its host");
+  app.add_option("--address", a.address,
+                 "HOST:PORT where rank 0 waits for the others; default: a free port of its host");
   app.add_option("--rank-table", a.table, "the platform's table of ranks: read where the file exists, else written");
   app.add_option("--device-list", a.devices, "DEVICE_ID of the ranks of a host, divided by commas; default: 0, 1, ...")
       .delimiter(',');
-  app.add_option("--restarts", a.restarts, "how often all ranks are started again after a failure; default: 0").within(0, 1000000);
-  app.add_option("--timeout", a.timeout, "seconds that a rank waits for another before it says so; default: 60").positive();
-  app.add_option("--grace", a.grace, "seconds between the first failure and the end of all; default: 10").within(0.0, 1e6);
-  app.add_option("--transport", a.transport, "how ranks reach each other; default: auto").one_of({"auto", "gloo", "mpi"});
-  app.add_option("--bind", a.bind, "cores: each rank of a host has its part of the cores; none: all share them; default: cores")
+  app.add_option("--restarts", a.restarts, "how often all ranks are started again after a failure; default: 0")
+      .within(0, 1000000);
+  app.add_option("--timeout", a.timeout, "seconds that a rank waits for another before it says so; default: 60")
+      .positive();
+  app.add_option("--grace", a.grace, "seconds between the first failure and the end of all; default: 10")
+      .within(0.0, 1e6);
+  app.add_option("--transport", a.transport, "how ranks reach each other; default: auto")
+      .one_of({"auto", "gloo", "mpi"});
+  app.add_option("--bind", a.bind,
+                 "cores: each rank of a host has its part of the cores; none: all share them; default: cores")
       .one_of({"cores", "none"});
   app.add_option("--log-dir", a.log_folder, "folder for rank_0.log, rank_1.log, ...");
   app.add_flag("--json", a.json, "a summary on standard output; what the ranks print goes to standard error");
@@ -80,10 +88,12 @@ size_t program_at(const std::vector<std::string>& words) {
 std::vector<std::string> command_of(std::vector<std::string> words) {
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   if (words.empty())
-    fail(ErrorKind::invalid_argument, "", "no program to start; expected a script, -m MODULE or a command after the options");
+    fail(ErrorKind::invalid_argument, "",
+         "no program to start; expected a script, -m MODULE or a command after the options");
   std::error_code none;
   if (words[0] == "-m" || words[0].ends_with(".py")) {
-    if (words[0] != "-m" && !fs::exists(words[0], none)) fail(ErrorKind::not_found, words[0], "there is no such script");
+    if (words[0] != "-m" && !fs::exists(words[0], none))
+      fail(ErrorKind::not_found, words[0], "there is no such script");
     words.insert(words.begin(), find_python(""));
   } else if (words[0] == "cairn") {
     words[0] = fs::read_symlink("/proc/self/exe", none).string();
@@ -125,7 +135,8 @@ std::vector<std::pair<std::string, int>> shares(const Arguments& a) {
 int device_of(const Arguments& a, int local_rank, int local_size) {
   if (a.devices.empty()) return local_rank;
   if (a.devices.size() < static_cast<size_t>(local_size))
-    fail(ErrorKind::invalid_argument, "--device-list", "has {} devices for {} ranks of a host", a.devices.size(), local_size);
+    fail(ErrorKind::invalid_argument, "--device-list", "has {} devices for {} ranks of a host", a.devices.size(),
+         local_size);
   const std::string& text = a.devices[static_cast<size_t>(local_rank)];
   if (text.empty() || text.find_first_not_of("0123456789") != text.npos || text.size() > 6)
     fail(ErrorKind::invalid_argument, "--device-list", "\"{}\" is no device, expected a number", text);
@@ -136,7 +147,8 @@ std::vector<RankPlan> ranks_of(const Arguments& a) {
   std::vector<RankPlan> ranks;
   for (const auto& [host, count] : shares(a))
     for (int i = 0; i < count; ++i)
-      ranks.push_back({static_cast<int>(ranks.size()), i, count, device_of(a, i, count), is_this_host(host) ? "" : host});
+      ranks.push_back(
+          {static_cast<int>(ranks.size()), i, count, device_of(a, i, count), is_this_host(host) ? "" : host});
   return ranks;
 }
 
@@ -145,14 +157,17 @@ std::vector<RankPlan> read_table(const std::string& path) {
   std::ifstream file(path);
   const Json table = Json::parse(file, nullptr, false);
   std::map<int, RankPlan> found;
-  const auto number = [](const Json& value) { return value.is_string() ? std::stoi(value.get<std::string>()) : value.get<int>(); };
+  const auto number = [](const Json& value) {
+    return value.is_string() ? std::stoi(value.get<std::string>()) : value.get<int>();
+  };
   const auto add = [&](const Json& rank, const std::string& host, const Json& device) {
     found[number(rank)] = {number(rank), 0, 0, number(device), is_this_host(host) ? "" : host};
   };
   try {
     if (table.contains("server_list")) {
       for (const Json& server : table.at("server_list"))
-        for (const Json& device : server.at("device")) add(device.at("rank_id"), server.at("server_id"), device.at("device_id"));
+        for (const Json& device : server.at("device"))
+          add(device.at("rank_id"), server.at("server_id"), device.at("device_id"));
     } else {
       for (const Json& group : table.at("group_list"))
         for (const Json& instance : group.at("instance_list"))
@@ -179,11 +194,12 @@ void write_table(const std::string& path, const std::vector<RankPlan>& ranks) {
     const std::string host = rank.host.empty() ? "127.0.0.1" : rank.host;
     if (servers.empty() || servers.back()["server_id"] != host)
       servers.push_back({{"server_id", host}, {"device", Json::array()}});
-    servers.back()["device"].push_back({{"device_id", std::to_string(rank.device)},
-                                        {"device_ip", host},
-                                        {"rank_id", std::to_string(rank.rank)}});
+    servers.back()["device"].push_back(
+        {{"device_id", std::to_string(rank.device)}, {"device_ip", host}, {"rank_id", std::to_string(rank.rank)}});
   }
-  const Json table = {{"status", "completed"}, {"version", "1.0"}, {"server_count", std::to_string(servers.size())},
+  const Json table = {{"status", "completed"},
+                      {"version", "1.0"},
+                      {"server_count", std::to_string(servers.size())},
                       {"server_list", servers}};
   std::ofstream file(path);
   file << table.dump(2) << "\n";
@@ -206,9 +222,11 @@ int free_port() {
 
 std::string address_of(const Arguments& a, const LaunchPlan& plan) {
   if (!a.address.empty()) return a.address;
-  const bool one_host = std::all_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& r) { return r.host.empty(); });
+  const bool one_host =
+      std::all_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& r) { return r.host.empty(); });
   if (one_host) return fmt::format("127.0.0.1:{}", free_port());
-  if (!plan.ranks[0].host.empty()) return fmt::format("{}:{}", plan.ranks[0].host, 20000 + std::random_device()() % 10000);
+  if (!plan.ranks[0].host.empty())
+    return fmt::format("{}:{}", plan.ranks[0].host, 20000 + std::random_device()() % 10000);
   const std::string name = a.hosts.empty() ? "" : a.hosts[0].substr(0, a.hosts[0].find(':'));
   char own[256] = "";
   ::gethostname(own, sizeof own - 1);
@@ -232,7 +250,8 @@ LaunchPlan plan_of(const Arguments& a, std::vector<std::string> command) {
   std::error_code none;
   const bool given = !a.table.empty() && fs::exists(a.table, none);
   plan.ranks = given ? read_table(a.table) : ranks_of(a);
-  if (given && !a.hosts.empty()) fail(ErrorKind::invalid_argument, "--hosts", "the rank table {} names the hosts", a.table);
+  if (given && !a.hosts.empty())
+    fail(ErrorKind::invalid_argument, "--hosts", "the rank table {} names the hosts", a.table);
   if (given && a.ranks && a.ranks != static_cast<int>(plan.ranks.size()))
     fail(ErrorKind::invalid_argument, a.table, "has {} ranks, -n asks for {}", plan.ranks.size(), a.ranks);
   plan.command = std::move(command);
@@ -290,14 +309,16 @@ int launch(const Arguments& a, std::vector<std::string> command) {
     const bool failed = end.first_failed >= 0;
     const bool again = failed && !end.stopped_by && plan.attempt < a.restarts;
     if (failed)
-      note(fmt::format("{} launch: {}{}", red("error:"), failure_text(plan, end),
-                       again ? fmt::format("; all start again ({} of {} restarts)", plan.attempt + 1, a.restarts) : ""));
+      note(
+          fmt::format("{} launch: {}{}", red("error:"), failure_text(plan, end),
+                      again ? fmt::format("; all start again ({} of {} restarts)", plan.attempt + 1, a.restarts) : ""));
     if (again) {
       ++plan.attempt;
       continue;
     }
-    const int status = failed ? exit_status(end.ranks[static_cast<size_t>(end.first_failed)])
-                              : end.stopped_by ? 128 + end.stopped_by : 0;
+    const int status = failed           ? exit_status(end.ranks[static_cast<size_t>(end.first_failed)])
+                       : end.stopped_by ? 128 + end.stopped_by
+                                        : 0;
     if (a.json) print_summary(plan, end, status);
     return status;
   }

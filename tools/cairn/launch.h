@@ -22,7 +22,7 @@ struct LaunchPlan {
   std::vector<RankPlan> ranks;
   std::vector<std::string> command;
   std::string ssh = "ssh", address, table, log_folder, transport;
-  bool binds = true;      // cores are divided among the ranks of this host
+  bool binds = true;           // cores are divided among the ranks of this host
   bool all_to_errors = false;  // standard output of the ranks goes to standard error as well
   double timeout = 0, grace = 10;
   int attempt = 0;

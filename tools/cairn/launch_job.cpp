@@ -192,20 +192,22 @@ class Job {
   double now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
   std::string job_json(const RankPlan& rank) const {
-    Json job = {{"rank", rank.rank},           {"size", plan_.ranks.size()}, {"local_rank", rank.local_rank},
-                {"local_size", rank.local_size}, {"address", plan_.address},  {"token", token_}};
+    Json job = {{"rank", rank.rank},
+                {"size", plan_.ranks.size()},
+                {"local_rank", rank.local_rank},
+                {"local_size", rank.local_size},
+                {"address", plan_.address},
+                {"token", token_}};
     if (!plan_.transport.empty()) job["transport"] = plan_.transport;
     if (plan_.timeout > 0) job["timeout"] = plan_.timeout;
     return job.dump();
   }
 
   std::map<std::string, std::string> variables(const RankPlan& rank) const {
-    std::map<std::string, std::string> set = {{"RANK_ID", std::to_string(rank.rank)},
-                                              {"RANK_SIZE", std::to_string(plan_.ranks.size())},
-                                              {"DEVICE_ID", std::to_string(rank.device)},
-                                              {"ASCEND_DEVICE_ID", std::to_string(rank.device)},
-                                              {"CAIRN_RESTART", std::to_string(plan_.attempt)},
-                                              {"PYTHONUNBUFFERED", "1"}};
+    std::map<std::string, std::string> set = {
+        {"RANK_ID", std::to_string(rank.rank)},           {"RANK_SIZE", std::to_string(plan_.ranks.size())},
+        {"DEVICE_ID", std::to_string(rank.device)},       {"ASCEND_DEVICE_ID", std::to_string(rank.device)},
+        {"CAIRN_RESTART", std::to_string(plan_.attempt)}, {"PYTHONUNBUFFERED", "1"}};
     const char* job = std::getenv("JOB_ID");
     set["JOB_ID"] = job && *job ? job : token_.substr(0, 8);
     if (!plan_.table.empty()) set["RANK_TABLE_FILE"] = plan_.table;

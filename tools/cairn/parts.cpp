@@ -22,7 +22,9 @@ Tensor rows_of(const Tensor& tensor, int64_t first, int64_t count) {
   const size_t row = dims[0] ? tensor.bytes() / static_cast<size_t>(dims[0]) : 0;
   dims[0] = count;
   Tensor part = Tensor::zeros(tensor.dtype(), dims);
-  if (count) std::memcpy(part.mutable_data(), static_cast<const char*>(tensor.data()) + static_cast<size_t>(first) * row, part.bytes());
+  if (count)
+    std::memcpy(part.mutable_data(), static_cast<const char*>(tensor.data()) + static_cast<size_t>(first) * row,
+                part.bytes());
   return part;
 }
 
@@ -57,7 +59,8 @@ std::vector<Tensor> Parts::mine(const Model& model, std::vector<Tensor> inputs) 
     if (!is_open(port)) continue;
     const int64_t all = inputs[i].dims()[0];
     if (rows >= 0 && rows != all)
-      fail(ErrorKind::invalid_argument, port.name, "has {} rows and another input {}: ranks cannot divide them", all, rows);
+      fail(ErrorKind::invalid_argument, port.name, "has {} rows and another input {}: ranks cannot divide them", all,
+           rows);
     rows = all;
     inputs[i] = rows_of(inputs[i], rank_ * all / size_, (rank_ + 1) * all / size_ - rank_ * all / size_);
   }
@@ -72,7 +75,8 @@ std::vector<Tensor> Parts::together(const Model& model, std::vector<Tensor> outp
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Port& port = model.outputs()[i];
     if (!is_open(port))
-      fail(ErrorKind::invalid_argument, port.name, "has no rows of the batch: what {} ranks make cannot be put together", size_);
+      fail(ErrorKind::invalid_argument, port.name,
+           "has no rows of the batch: what {} ranks make cannot be put together", size_);
     Tensor mine = Tensor::zeros(kI64, {1}), counts = Tensor::zeros(kI64, {size_});
     const int64_t count = outputs[i].dims()[0];
     std::memcpy(mine.mutable_data(), &count, sizeof count);

@@ -102,7 +102,8 @@ class Order {
   /// How many TF1 conditionals and loops a node is in.
   void find_depths() {
     std::vector<tf::Node*> order;
-    tf::GetReversePostOrder(graph_, &order, tf::NodeComparatorID(), [](const tf::Edge& edge) { return !is_back_edge(edge); });
+    tf::GetReversePostOrder(graph_, &order, tf::NodeComparatorID(),
+                            [](const tf::Edge& edge) { return !is_back_edge(edge); });
     depth_.assign(static_cast<size_t>(graph_.num_node_ids()), 0);
     for (const tf::Node* node : order) {
       int& depth = depth_[static_cast<size_t>(node->id())];
