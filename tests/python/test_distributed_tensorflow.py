@@ -169,6 +169,92 @@ def test_collectives_and_their_gradients_equal_numpy_in_any_order_of_the_executo
     assert done.stdout.count("all right") == ranks
 
 
+EAGER = """
+import numpy as np
+import npu_device as npu
+import tensorflow as tf
+from hccl.manage.api import get_rank_id, get_rank_size
+from npu_bridge.estimator.npu import npu_callbacks, npu_strategy
+from npu_device.train.optimizer.npu_loss_scale_optimizer import NpuLossScaleOptimizer
+npu.open().as_default()
+rank, size = get_rank_id(), get_rank_size()
+
+def variable(value=1.0):
+    return tf.Variable([value, 2.0])
+
+# One update with gradients rank + 1, in eager code and in a function; reduced once, also when wrapped twice.
+for run in (lambda f: f, tf.function):
+    w = variable()
+    opt = npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(1.0))
+    assert npu.distribute.npu_distributed_keras_optimizer_wrapper(opt) is opt
+    run(lambda: opt.apply_gradients([(tf.fill([2], rank + 1.0), w)]))()
+    np.testing.assert_allclose(w, np.array([1.0, 2.0]) - np.mean(np.arange(size) + 1.0))
+
+# A legacy optimizer with clipping: what is clipped is the mean.
+w, opt = variable(), npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.legacy.SGD(1.0, clipvalue=1.2))
+opt.apply_gradients([(tf.fill([2], 2.0 * rank), w)])
+np.testing.assert_allclose(w, np.array([1.0, 2.0]) - min(1.2, size - 1.0))
+
+# An overflow on one rank leaves the step out on all.
+w = variable()
+opt = npu.train.optimizer.NpuLossScaleOptimizer(npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(1.0))) \
+    if hasattr(npu.train.optimizer, "NpuLossScaleOptimizer") else tf.keras.mixed_precision.LossScaleOptimizer(
+        npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(1.0)))
+before = float(opt.loss_scale)
+step = tf.function(lambda g: opt.apply_gradients([(g, w)]))
+step(tf.constant([1.0, np.inf if rank == size - 1 else 1.0]))
+np.testing.assert_array_equal(w, [1.0, 2.0])
+assert float(opt.loss_scale) == before / 2
+step(tf.constant([1.0, 1.0]) * (rank + 1))
+np.testing.assert_allclose(w, np.array([1.0, 2.0]) - np.mean(np.arange(size) + 1.0))
+
+# Values of one rank, parts of the data.
+w = variable(float(rank))
+npu.distribute.broadcast([w], 1)
+assert float(w[0]) == 1.0
+part, batch = npu.distribute.shard_and_rebatch_dataset(tf.data.Dataset.range(4 * size), 2 * size)
+assert [int(i) for i in part] == list(range(rank, 4 * size, size)) and batch == 2
+with npu.distribute.npu_broadcast_scope_wrapper(tf.distribute.get_strategy()).scope():
+    made = tf.Variable(float(rank) + 5)
+assert float(made) == 5.0
+np.testing.assert_allclose(npu.distribute.all_reduce([tf.constant(float(rank))], "max"), [size - 1.0])
+
+# Keras under a strategy: losses are divided by the ranks, gradients summed.
+strategy = npu_strategy.NPUStrategy()
+assert strategy.num_replicas_in_sync == size
+x = np.linspace(-1, 1, 16).astype(np.float32)[:, None]
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer=tf.constant_initializer(rank), input_shape=(1,))])
+    opt = npu.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(0.5))
+    model.compile(opt, "mse")
+seen = []
+
+class Mean(tf.keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs):
+        seen.append(logs["loss"])
+
+whole = tf.data.Dataset.from_tensor_slices((x, 3 * x)).batch(16)  # of which the strategy takes this rank's rows
+model.fit(whole, epochs=2, verbose=0, callbacks=[npu_callbacks.NPUBroadcastGlobalVariablesCallback(0), npu_callbacks.MetricAverageCallback(), Mean()])
+w, b, expected = 0.0, 0.0, []
+for _ in range(2):
+    error = w * x + b - 3 * x
+    expected.append(np.mean(error ** 2))
+    w, b = w - 0.5 * np.mean(2 * error * x), b - 0.5 * np.mean(2 * error)
+np.testing.assert_allclose(model.get_weights()[0], [[w]], rtol=1e-5)
+np.testing.assert_allclose(seen, expected, rtol=1e-4)
+print("all right")
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_eager_scripts_and_keras_reduce_once_agree_on_overflow_and_share_values(ranks, tmp_path):
+    script = tmp_path / "eager.py"
+    script.write_text(EAGER)
+    done = launch(ranks, script)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("all right") == ranks
+
+
 # Scripts written for Horovod, migrated.
 
 

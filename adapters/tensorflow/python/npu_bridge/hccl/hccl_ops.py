@@ -87,10 +87,8 @@ def send(tensor, sr_tag, dest_rank, group=WORLD):
     if _alone(group):
         raise RuntimeError(f"send: rank {dest_rank} cannot be reached, there is one rank here")
     _check_rank("send", "dest_rank", dest_rank, group)
-    made = collectives.apply("send", [tf.convert_to_tensor(tensor)], [], group, "HcomSend", root=dest_rank, tag=sr_tag)
-    if made or tf.executing_eagerly():
-        return None
-    return tf.get_default_graph().get_operations()[-1]
+    collectives.apply("send", [tf.convert_to_tensor(tensor)], [], group, "HcomSend", root=dest_rank, tag=sr_tag)
+    return None if tf.executing_eagerly() else tf.get_default_graph().get_operations()[-1]
 
 
 def receive(shape, data_type, sr_tag, src_rank, group=WORLD):

@@ -1,8 +1,16 @@
-"""A distribution strategy of one device for each rank: datasets that it distributes are cut among the ranks."""
+"""A distribution strategy of one device for each rank. As under TensorFlow's strategies, the batches of a dataset that it
+distributes are those of all ranks together: each rank takes its rows of every batch."""
 
+import tensorflow.compat.v1 as tf
 from tensorflow.python.distribute import distribute_lib, one_device_strategy
 
 from hccl.manage.api import get_rank_id, get_rank_size
+
+
+def _part(dataset):
+    rank, size = get_rank_id(), get_rank_size()
+    rows = lambda *batch: tf.nest.map_structure(lambda each: each[rank::size], batch if len(batch) > 1 else batch[0])
+    return dataset if size == 1 else dataset.map(rows)
 
 
 class _Extended(one_device_strategy.OneDeviceExtended):
@@ -11,10 +19,10 @@ class _Extended(one_device_strategy.OneDeviceExtended):
         return get_rank_size()
 
     def _experimental_distribute_dataset(self, dataset, options):
-        return super()._experimental_distribute_dataset(dataset.shard(get_rank_size(), get_rank_id()), options)
+        return super()._experimental_distribute_dataset(_part(dataset), options)
 
     def _make_dataset_iterator(self, dataset):
-        return super()._make_dataset_iterator(dataset.shard(get_rank_size(), get_rank_id()))
+        return super()._make_dataset_iterator(_part(dataset))
 
 
 class NPUStrategy(distribute_lib.StrategyV1):
