@@ -1,7 +1,8 @@
 """cairn simulate beside what 2 and 4 processes of this machine take: python bench/simulate.py [--net lenet|resnet] [--batch N]
 
 One rank is recorded, all-reduces of 1 KB and 16 MB are timed for the network's latency and bandwidth, then jobs of 2 and 4 ranks train.
-Each rank has one core, which several share where there are too few: so the times say something on an idle machine only."""
+Each rank has one core, which several share where there are too few. Steps alone and in data parallel run by turns in the same processes: how
+much longer the latter take is held beside the prediction, since neighbours slow both."""
 
 import argparse
 import importlib.util
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,9 +37,9 @@ def rank_main(role, net, batch, steps):
         reduce, found = ops.AllReduce(), {}
         for size in SIZES:
             x = Tensor(np.ones(size // 4, np.float32))
-            found[size] = median(timed(lambda: reduce(x), 30))
+            found[size] = median(timed({"": partial(reduce, x)}, 30)[""])
         return print(json.dumps(found))
-    context.set_auto_parallel_context(parallel_mode=context.ParallelMode.DATA_PARALLEL, gradients_mean=True)
+    context.set_auto_parallel_context(gradients_mean=True)
     spec = importlib.util.spec_from_file_location(net, ROOT / "examples" / "mindspore" / f"{net}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -46,19 +48,25 @@ def rank_main(role, net, batch, steps):
     x = Tensor(random.normal(size=(batch, 1 if net == "lenet" else 3, 32, 32)).astype(np.float32))
     y = Tensor(random.randint(0, 10, batch).astype(np.int32))
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    step = nn.TrainOneStepCell(nn.WithLossCell(model, loss), nn.Momentum(model.trainable_params(), 0.01, 0.9))
-    step.set_train()
-    return print(json.dumps({"step": median(timed(lambda: step(x, y), steps))}))
+    runs = {}
+    for name, mode in (("alone", "stand_alone"), ("step", "data_parallel")):  # by turns, so that both meet the same neighbours
+        context.set_auto_parallel_context(parallel_mode=mode)
+        cell = nn.TrainOneStepCell(nn.WithLossCell(model, loss), nn.Momentum(model.trainable_params(), 0.01, 0.9))
+        runs[name] = partial(cell.set_train(), x, y)
+    if int(os.environ.get("RANK_SIZE", 1)) == 1:
+        runs.pop("step")
+    print(json.dumps({name: median(times) for name, times in timed(runs, steps).items()}))
 
 
-def timed(run, times):
-    for _ in range(3):
-        run()
-    found = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - begin)
+def timed(runs, times):
+    """Seconds of each run of each."""
+    found = {name: [] for name in runs}
+    for i in range(times + 3):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            run()
+            if i >= 3:
+                found[name].append(time.perf_counter() - begin)
     return found
 
 
@@ -86,26 +94,39 @@ def job(ranks, role, args, before=()):
     return {name: max(each[name] for each in found) for name in found[0]}
 
 
+def recorded(args):
+    """(seconds of a step of one rank as it measured them, the folder of its recording)"""
+    folder = tempfile.mkdtemp()
+    return job(1, "train", args, [CAIRN, "profile", "-o", folder, "--"])["alone"], folder
+
+
+def network_of(ranks, exchanges, cores):
+    """What all-reduces of two sizes say of latency and bandwidth: each rank sends all to every other, by its own core."""
+    small, large = (exchanges[str(size)] for size in SIZES)
+    return {"latency": small, "bandwidth": (ranks - 1) * (SIZES[1] - SIZES[0]) / max(large - small, 1e-9), "topology": "direct",
+            "reduction": 1e15, "ranks_per_host": ranks, "cores_per_host": cores, "processor_share": 1}  # fmt: skip
+
+
+def predicted(folder, ranks, network):
+    path = Path(folder, f"network_{ranks}.json")
+    path.write_text(json.dumps(network))
+    words = [CAIRN, "simulate", folder, "--ranks", str(ranks), "--network", path, "--spread", "0", "--json"]
+    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)["predictions"][0]
+
+
 def main(args):
     cores = len(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory() as folder:
-        alone = job(1, "train", args, [CAIRN, "profile", "-o", folder, "--"])["step"]
-        rows = []
-        for ranks in (2, 4):
-            small, large = job(ranks, "exchange", args).values()
-            network = {"latency": max(small, 1e-9), "bandwidth": (ranks - 1) * (SIZES[1] - SIZES[0]) / max(large - small, 1e-9), "topology": "direct",
-                       "reduction": 1e15, "ranks_per_host": ranks, "cores_per_host": cores, "processor_share": 1}  # fmt: skip
-            path = Path(folder, f"network_{ranks}.json")
-            path.write_text(json.dumps(network))
-            words = [CAIRN, "simulate", folder, "--ranks", str(ranks), "--network", path, "--json"]
-            found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-            (predicted,) = found["predictions"]
-            rows.append((ranks, network, predicted, job(ranks, "train", args)["step"]))
-    print(f"{args.net}, batch {args.batch} a rank, {cores} cores: a step of one rank takes {alone * 1e3:.2f} ms, recorded {found['workload']['seconds'] * 1e3:.2f} ms")
-    print("ranks  latency us  GB/s  exchange ms  predicted ms  measured ms  predicted / measured")
-    for ranks, network, predicted, measured in rows:
-        print(f"{ranks:5}  {network['latency'] * 1e6:10.1f}  {network['bandwidth'] / 1e9:4.2f}  {predicted['exchanging'] * 1e3:11.2f}  {predicted['seconds'] * 1e3:12.2f}"
-              f"  {measured * 1e3:11.2f}  {predicted['seconds'] / measured:20.2f}")  # fmt: skip
+    alone, folder = min(recorded(args) for _ in range(args.rounds))
+    print(f"{args.net}, batch {args.batch} a rank, {cores} cores: a step of one rank takes {alone * 1e3:.2f} ms")
+    print("ranks  latency us  GB/s  exchange ms  step ms alone  together  as part of alone, measured  predicted")
+    for ranks in (2, 4):
+        exchanges = [job(ranks, "exchange", args) for _ in range(args.rounds)]
+        network = network_of(ranks, {name: min(each[name] for each in exchanges) for name in exchanges[0]}, cores)
+        made = predicted(folder, ranks, network)
+        measured = [job(ranks, "train", args) for _ in range(args.rounds)]
+        share, best = min((each["step"] / each["alone"], each) for each in measured)
+        print(f"{ranks:5}  {network['latency'] * 1e6:10.1f}  {network['bandwidth'] / 1e9:4.2f}  {made['exchanging'] * 1e3:11.2f}"
+              f"  {best['alone'] * 1e3:13.2f}  {best['step'] * 1e3:8.2f}  {share:26.2f}  {made['seconds'] / made['computing']:9.2f}")  # fmt: skip
 
 
 if __name__ == "__main__":
@@ -113,6 +134,7 @@ if __name__ == "__main__":
     parser.add_argument("--net", default="resnet", choices=["lenet", "resnet"])
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3, help="of each measurement, of which the fastest counts")
     parser.add_argument("--role", default="")
     given = parser.parse_args()
     if given.role:

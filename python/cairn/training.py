@@ -4,7 +4,7 @@ import json
 import math
 import os
 
-from cairn import _cairn
+from cairn import _cairn, job
 
 
 class Trainer:
@@ -16,6 +16,9 @@ class Trainer:
 
     source: as for load(). loss, optimizer: names, docs/reference/losses.md and optimizers.md; further keywords are the
     optimizer's numbers. train, freeze: patterns of weights' names. options: as for convert().
+
+    In a job of several ranks (cairn.job.join() before), each has a trainer: step() takes the rank's own part of a batch, fit() all
+    examples, of whose batches it takes the rank's part; the weights stay equal, and rank 0 writes what save() is called for.
     """
 
     def __init__(self, source, loss="cross_entropy", optimizer="sgd", *, loss_numbers=None, class_axis=None, classes=True,
@@ -69,8 +72,9 @@ class Trainer:
         self._trainer.restore(dict(state))
 
     def save(self, path):
-        """Writes the trained model: an .om file, or the ONNX file that was opened, with its new weights."""
-        self._trainer.save(os.fspath(path))
+        """Writes the trained model: an .om file, or the ONNX file that was opened, with its new weights. Of a job rank 0 writes."""
+        if job.group().rank == 0:
+            self._trainer.save(os.fspath(path))
 
     def _arrays(self, inputs, labels):
         *names, _ = [port.name for port in self.inputs]

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -132,34 +131,28 @@ void check(const JobOptions& job) {
     fail(ErrorKind::invalid_argument, "timeout", "is not above 0");
 }
 
-/// In the order of ranks.
-std::vector<RankTable::Place> places_of(const Json& table) {
-  std::map<int, RankTable::Place> found;
-  const auto number = [](const Json& value, const char* what) {
-    return value.is_string() ? number_of(value.get<std::string>(), what) : value.get<int>();
-  };
-  const auto add = [&](const Json& ranked, const Json& host, const Json& device) {
-    const int rank = number(ranked.at("rank_id"), "rank_id");
-    const RankTable::Place place{host.at("server_id"), number(device.value("device_id", Json(0)), "device_id")};
-    if (!found.emplace(rank, place).second) fail(ErrorKind::invalid_argument, "", "has rank {} twice", rank);
+/// In the order of ranks: the host of each.
+std::vector<std::string> hosts_of(const Json& table) {
+  std::vector<std::pair<int, std::string>> found;
+  const auto number = [](const Json& value) {
+    return value.is_string() ? number_of(value.get<std::string>(), "rank_id") : value.get<int>();
   };
   if (table.contains("server_list")) {
     for (const Json& server : table.at("server_list"))
-      for (const Json& device : server.at("device")) add(device, server, device);
+      for (const Json& device : server.at("device")) found.emplace_back(number(device.at("rank_id")), server.at("server_id"));
   } else {
     for (const Json& group : table.at("group_list"))
-      for (const Json& instance : group.at("instance_list")) {
-        const Json devices = instance.value("devices", Json::array());
-        add(instance, instance, devices.empty() ? Json::object() : devices.at(0));
-      }
+      for (const Json& instance : group.at("instance_list"))
+        found.emplace_back(number(instance.at("rank_id")), instance.at("server_id"));
   }
-  std::vector<RankTable::Place> places;
-  for (const auto& [rank, place] : found) {
-    if (rank != static_cast<int>(places.size())) fail(ErrorKind::invalid_argument, "", "has no rank {}", places.size());
-    places.push_back(place);
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> hosts;
+  for (const auto& [rank, host] : found) {
+    if (rank != static_cast<int>(hosts.size())) fail(ErrorKind::invalid_argument, "", "has no rank {}", hosts.size());
+    hosts.push_back(host);
   }
-  if (places.empty()) fail(ErrorKind::invalid_argument, "", "has no ranks");
-  return places;
+  if (hosts.empty()) fail(ErrorKind::invalid_argument, "", "has no ranks");
+  return hosts;
 }
 
 }  // namespace
@@ -174,10 +167,9 @@ RankTable read_rank_table(const std::string& path) {
     fail(ErrorKind::invalid_argument, path, "the status of the rank table is {}, expected \"completed\"",
          table["status"].dump());
   try {
-    auto places = places_of(table);
-    const std::string first = places[0].host;
-    const bool one = std::all_of(places.begin(), places.end(), [&](const auto& each) { return each.host == first; });
-    return {static_cast<int>(places.size()), first, one, std::move(places)};
+    const std::vector<std::string> hosts = hosts_of(table);
+    const bool one = std::all_of(hosts.begin(), hosts.end(), [&](const std::string& host) { return host == hosts[0]; });
+    return {static_cast<int>(hosts.size()), hosts[0], one};
   } catch (const Json::exception&) {
     fail(ErrorKind::invalid_argument, path,
          "is no rank table: expected server_list with device lists (version 1.0), or group_list with instance_list (0.x)");

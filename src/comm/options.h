@@ -21,14 +21,9 @@ JobOptions read_job(const std::string& given);
 
 /// Of a rank table, version 1.0 or 0.x: where rank 0 waits, and how many ranks there are.
 struct RankTable {
-  struct Place {
-    std::string host;
-    int device = 0;
-  };
   int size = 0;
   std::string first_host;  // of rank 0
   bool one_host = true;
-  std::vector<Place> places;  // in the order of ranks
 };
 RankTable read_rank_table(const std::string& path);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ir/collective.h"
 #include "ir/result_marks.h"
 #include "observe/step_values.h"
 
@@ -24,6 +25,8 @@ Json type_json(const Type& type) {
 const char* class_of(const PlannedStep& step) {
   if (step.control) return "control";
   if (!step.engine) return "copy";
+  auto exchanges = [](const Node* node) { return node->op->has(kCollective); };
+  if (std::any_of(step.group.nodes.begin(), step.group.nodes.end(), exchanges)) return "communication";
   if (std::string_view(step.engine->name()) == "reference") return "fallback";
   auto contracts = [](const Node* node) { return node->op->has(kContraction); };
   return std::any_of(step.group.nodes.begin(), step.group.nodes.end(), contracts) ? "contraction" : "vector";

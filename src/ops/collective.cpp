@@ -6,6 +6,7 @@
 #include "ir/collective.h"
 #include "ir/gradient.h"
 #include "ops/families.h"
+#include "ops/gradients.h"
 #include "ops/kernels.h"
 #include "ops/rows.h"
 #include "ops/text.h"
@@ -219,7 +220,10 @@ Var partner(const GradientContext& g, const char* op, Var x, const char* reducti
 
 // The product of what the others give is the derivative by this rank's elements: differentiated where all are gathered.
 Var product_gradient(const GradientContext& g) {
-  const Var row = g.x(0).apply("unsqueeze", {}, {{"axes", std::vector<int64_t>{0}}});
+  const Sizes own = sizes_of(g, g.x(0));
+  Sizes as_row = own;
+  as_row.insert(as_row.begin(), Size(g.b, 1));
+  const Var row = reshape(g.x(0), as_row);
   const Var all = partner(g, "all_gather", row);
   const OpDef& product = op_named("reduce_prod");
   Builder& b = *row.builder;
@@ -227,7 +231,7 @@ Var product_gradient(const GradientContext& g) {
   GradientContext inner(b, *node, {all.value}, {node->result()}, {g.dy().value}, {true});
   product.gradient(inner);
   const Var mine = partner(g, "reduce_scatter", {b, inner.made(0)}, "sum");
-  return mine.apply("squeeze", {}, {{"axes", std::vector<int64_t>{0}}});
+  return reshape(mine, own);
 }
 
 void all_reduce_rule(GradientContext& g) {
@@ -268,9 +272,10 @@ void all_to_all_v_rule(GradientContext& g) {
   const Attributes attributes = {{"group", g.attr.text("group")}, {"ranks", g.attr.integer("ranks")}};
   const Var back = g.dy().apply("all_to_all_v", {g.x(3), g.x(4), g.x(1), g.x(2)}, attributes);
   // What no rank was sent, behind the last element that one was, has gradient zero.
-  const Var missing = dims_of(g.x(0)) - dims_of(back);
-  const Var before = Var{g.b, g.b.ints({0})};
-  g.set(0, back.apply("pad", {before, missing}));
+  const Size missing = Size(g.x(0), 0) - Size(back, 0);
+  if (missing.is(0)) return g.set(0, back);
+  const Var pads = reshape(as_vector(g.b, {Size(g.b, 0), missing}), {Size(g.b, 1), Size(g.b, 2)});
+  g.set(0, back.apply("pad", {pads}));
 }
 
 OpDef collective(const char* name, const char* summary, std::vector<AttrDef> attributes, void (*infer)(InferContext&),

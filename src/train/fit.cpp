@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "comm/job.h"
 #include "support/stop.h"
 
 namespace cairn {
@@ -83,12 +84,27 @@ Trainer::Result measure(const Trainer& trainer, const Dataset& data, int64_t bat
   return sums.mean();
 }
 
+namespace {
+
+/// In a job this rank's part of a batch; the parts are equally long, so that the mean of their means is that of the batch.
+std::vector<int64_t> own_part(std::span<const int64_t> batch) {
+  const comm::GroupView world = comm::group("world");
+  const size_t ranks = world.ranks.size(), each = batch.size() / ranks;
+  if (batch.size() % ranks != 0 || each == 0)
+    fail(ErrorKind::invalid_argument, "batch", "has {} examples, no multiple of {} ranks", batch.size(), ranks);
+  const auto begin = batch.begin() + static_cast<ptrdiff_t>(each * static_cast<size_t>(world.rank));
+  return {begin, begin + static_cast<ptrdiff_t>(each)};
+}
+
+}  // namespace
+
 std::vector<Epoch> fit(Trainer& trainer, const Dataset& data, const Dataset* validation, const FitOptions& options,
                        const FitWatch& watch) {
   using Clock = std::chrono::steady_clock;
   if (options.batch < 1) fail(ErrorKind::invalid_argument, "batch", "is {}, expected 1 or more", options.batch);
-  const int64_t whole = data.count() / options.batch, rest = data.count() % options.batch != 0;
-  const int64_t steps = std::max<int64_t>(whole + (options.keep_rest ? rest : 0), 1);
+  const int64_t whole = data.count() / options.batch, rest = data.count() % options.batch;
+  const bool cut = rest % static_cast<int64_t>(comm::group("world").ranks.size()) == 0;  // among the ranks
+  const int64_t steps = std::max<int64_t>(whole + (options.keep_rest && rest != 0 && cut), 1);
   std::vector<Epoch> epochs;
   for (int64_t number = trainer.steps() / steps; number < options.epochs; ++number) {
     std::vector<int64_t> places = shuffled(data.count(), options.seed * 1000003 + static_cast<uint64_t>(number));
@@ -100,7 +116,7 @@ std::vector<Epoch> fit(Trainer& trainer, const Dataset& data, const Dataset* val
     for (int64_t i = trainer.steps() % steps; i < steps; ++i) {
       stop_point();
       const auto chosen = part(places, i, options.batch);
-      const std::vector<Tensor> batch = data.batch(chosen);
+      const std::vector<Tensor> batch = data.batch(own_part(chosen));
       epoch.rate = options.schedule.at(trainer.steps(), steps, options.epochs);
       const auto start = Clock::now();
       const Trainer::Result result = trainer.step(refs_of(batch), epoch.rate);

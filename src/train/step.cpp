@@ -7,6 +7,7 @@
 #include "autodiff/losses.h"
 #include "autodiff/optimisers.h"
 #include "autodiff/parameters.h"
+#include "comm/job.h"
 #include "ir/evaluate.h"
 #include "ir/image_order.h"
 #include "passes/passes.h"
@@ -181,7 +182,7 @@ class TrainingBuilder {
     std::map<Value*, Value*> fresh(statistics.begin(), statistics.end());
     Value* random = has_dropout(main) ? main.body.add_param(Type::rng(), "dropout") : nullptr;
     if (random) fresh[random] = use_dropout(main, random);
-    const Measured measured = measure(main);
+    Measured measured = measure(main);
     Value* rate = main.body.add_param(Type::tensor(kF32, {}), "learning_rate");
     Value* count = main.body.add_param(Type::tensor(kF32, {}), "step");
     order_params(main);
@@ -199,6 +200,9 @@ class TrainingBuilder {
       if (program_.states[i].kind == TrainedState::Kind::weight) weights.push_back(states[i]);
     std::vector<Value*> gradients = append_gradients(program_.step, main, {measured.loss}, {nullptr}, weights);
     Builder b(main.body);
+    for (size_t i = 0; i < weights.size(); ++i) gradients[i] = mean_of_ranks(b, gradients[i], weights[i]->name);
+    measured.loss = mean_of_ranks(b, measured.loss, "loss");
+    if (measured.accuracy) measured.accuracy = mean_of_ranks(b, measured.accuracy, "accuracy");
     clip(b, gradients);
     for (size_t i = 0; i < weights.size(); ++i) update(b, main, weights[i], gradients[i], rate, count, states, fresh);
     set_results(main, measured);
@@ -209,6 +213,14 @@ class TrainingBuilder {
       main.body.results.push_back(found->second);
       main.result_names.push_back(state->name);
     }
+  }
+
+  /// In a job each rank trains on its part of a batch, and all on the mean of what they get.
+  static Value* mean_of_ranks(Builder& b, Value* x, const std::string& name) {
+    const auto ranks = static_cast<int64_t>(comm::group("world").ranks.size());
+    if (ranks == 1) return x;
+    Attributes attributes = {{"reduction", std::string("mean")}, {"ranks", ranks}, {"name", name}};
+    return Var(b, x).apply("all_reduce", {}, std::move(attributes)).value;
   }
 
   /// Scales all gradients by the same factor, so that their joint Euclidean norm is at most clip_norm.

@@ -1,9 +1,7 @@
-"""cairn launch: ranks, what they are told, what they print, how they end; and models run over ranks."""
+"""cairn launch: ranks and their environment, output, failures, restarts, hosts and tables. The programs are small Python scripts."""
 
 import json
 import os
-import random
-import re
 import signal
 import subprocess
 import sys
@@ -14,270 +12,268 @@ import numpy as np
 import pytest
 from conftest import BIN
 
-SCRIPT = Path(__file__).parent / "ranks" / "train_in_steps.py"
-MODEL = """
-module @m {
-  func @main(%x: f32[?n, 3]) -> (%y: f32[?n, 2]) {
-    %w = constant {value = f32[3, 2] (1, 2, 3, 4, 5, 6)} : f32[3, 2]
-    %y = matmul %x, %w : f32[?n, 2]
+SHOW = """
+import json, os, sys
+job = json.loads(os.environ["CAIRN_JOB"])
+names = ("RANK_ID", "RANK_SIZE", "DEVICE_ID", "ASCEND_DEVICE_ID")
+print(json.dumps({**{n: os.environ[n] for n in names}, "job": job, "id": os.environ["JOB_ID"], "words": sys.argv[1:],
+                  "cores": sorted(os.sched_getaffinity(0)), "table": os.environ.get("RANK_TABLE_FILE")}))
+"""
+
+
+def launch(*words, timeout=60, **more):
+    command = [str(BIN / "cairn"), "launch", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **more})
+
+
+def script(folder, text):
+    path = folder / "script.py"
+    path.write_text(text)
+    return path
+
+
+def shown(done):
+    """What SHOW printed, by rank."""
+    assert done.returncode == 0, done.stderr
+    lines = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    return {int(mark.strip("[]")): json.loads(text) for mark, text in lines}
+
+
+def test_ranks_get_their_numbers_a_meeting_point_and_their_words(tmp_path):
+    ranks = shown(launch("-n", 3, script(tmp_path, SHOW), "--epochs", 2, "it's"))
+    assert sorted(ranks) == [0, 1, 2]
+    for rank, seen in ranks.items():
+        assert seen["RANK_ID"] == seen["DEVICE_ID"] == seen["ASCEND_DEVICE_ID"] == str(rank) and seen["RANK_SIZE"] == "3"
+        assert (seen["job"]["rank"], seen["job"]["size"], seen["job"]["local_rank"], seen["job"]["local_size"]) == (rank, 3, rank, 3)
+        assert seen["words"] == ["--epochs", "2", "it's"]
+    assert len({seen["job"]["address"] for seen in ranks.values()}) == 1
+    assert ranks[0]["job"]["address"].startswith("127.0.0.1:")
+    assert len({(seen["job"]["token"], seen["id"]) for seen in ranks.values()}) == 1
+
+
+def test_two_jobs_have_different_tokens(tmp_path):
+    path = script(tmp_path, SHOW)
+    assert shown(launch("-n", 1, path))[0]["job"]["token"] != shown(launch("-n", 1, path))[0]["job"]["token"]
+
+
+def test_cores_are_divided_among_the_ranks(tmp_path):
+    path = script(tmp_path, SHOW)
+    ranks = shown(launch("-n", 2, path))
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) > 1:
+        assert not set(ranks[0]["cores"]) & set(ranks[1]["cores"])
+        assert sorted(ranks[0]["cores"] + ranks[1]["cores"]) == cores
+    assert shown(launch("-n", 2, "--bind", "none", path))[1]["cores"] == cores
+
+
+def test_devices_and_job_options_are_handed_on(tmp_path):
+    path = script(tmp_path, SHOW)
+    ranks = shown(launch("-n", 2, "--device-list", "4,6", "--timeout", 7, "--transport", "gloo", path))
+    assert [ranks[r]["DEVICE_ID"] for r in (0, 1)] == ["4", "6"]
+    assert ranks[0]["job"]["timeout"] == 7 and ranks[0]["job"]["transport"] == "gloo"
+
+
+def test_a_module_and_a_command_are_programs_too(tmp_path):
+    (tmp_path / "mine.py").write_text("import os; print('rank', os.environ['RANK_ID'])")
+    done = launch("-n", 2, "-m", "mine", PYTHONPATH=str(tmp_path))
+    assert sorted(done.stdout.splitlines()) == ["[0] rank 0", "[1] rank 1"]
+    done = launch("-n", 2, "sh", "-c", "echo $RANK_ID of $RANK_SIZE")
+    assert sorted(done.stdout.splitlines()) == ["[0] 0 of 2", "[1] 1 of 2"]
+
+
+def test_output_keeps_its_stream_and_goes_to_logs(tmp_path):
+    path = script(tmp_path, "import sys\nprint('out')\nprint('err', file=sys.stderr)\nprint('open end', end='')")
+    done = launch("-n", 2, "--log-dir", tmp_path / "logs", path)
+    assert sorted(done.stdout.splitlines()) == ["[0] open end", "[0] out", "[1] open end", "[1] out"]
+    assert sorted(done.stderr.splitlines()) == ["[0] err", "[1] err"]
+    for rank in (0, 1):
+        assert sorted((tmp_path / "logs" / f"rank_{rank}.log").read_text().splitlines()) == ["err", "open end", "out"]
+
+
+FAIL = """
+import os, sys, time
+rank = int(os.environ["RANK_ID"])
+if rank == 1:
+    time.sleep(0.2)
+    {how}
+try:
+    time.sleep(50)
+finally:
+    print("ended")
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "sentence"),
+    [
+        ("sys.exit(3)", 3, "rank 1 (this host) ended with status 3 after"),
+        ("os.kill(os.getpid(), 9)", 137, "rank 1 (this host) was ended by SIGKILL after"),
+        ("os.abort()", 134, "rank 1 (this host) was ended by SIGABRT after"),
+    ],
+)
+def test_the_first_failure_ends_all_and_is_named(how, status, sentence, tmp_path):
+    start = time.monotonic()
+    done = launch("-n", 3, "--grace", 0.5, script(tmp_path, FAIL.format(how=how)))
+    assert done.returncode == status and time.monotonic() - start < 30
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("error: launch: " + sentence) and last.endswith("ranks 0, 2 had to be ended")
+
+
+def test_what_ignores_a_request_to_end_is_killed_with_its_children(tmp_path):
+    text = (
+        "import os, signal, subprocess, sys, time\n"
+        "if os.environ['RANK_ID'] == '1': time.sleep(1.5), sys.exit(1)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen(['sleep', '99'])\nopen(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\ntime.sleep(99)\n"
+    )
+    done = launch("-n", 2, "--grace", 0, script(tmp_path, text), tmp_path / "pids")
+    assert done.returncode == 1
+    for pid in (tmp_path / "pids").read_text().split():
+        assert not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().split()[2] == "Z"
+
+
+def test_json_has_every_end_and_the_output_goes_to_standard_error(tmp_path):
+    done = launch("-n", 2, "--json", "--grace", 0.2, script(tmp_path, FAIL.format(how="sys.exit(5)")))
+    summary = json.loads(done.stdout)
+    assert summary["status"] == done.returncode == 5 and summary["first_failed"] == 1 and summary["restarts"] == 0
+    assert [rank["status"] for rank in summary["ranks"]] == [None, 5] and summary["ranks"][0]["signal"] == "SIGTERM"
+    assert summary["ranks"][0]["ended_by_launch"] and not summary["ranks"][1]["ended_by_launch"]
+
+
+def test_signals_are_passed_on(tmp_path):
+    text = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: print('usr1', flush=True))\n"
+        "def end(*_):\n    print('asked to end', flush=True)\n    sys.exit(0)\n"
+        "signal.signal(signal.SIGINT, end)\nprint('ready', flush=True)\n"
+        "while True: time.sleep(0.1)\n"
+    )
+    command = [str(BIN / "cairn"), "launch", "-n", "2", str(script(tmp_path, text))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as job:
+        lines = [job.stdout.readline().strip() for _ in range(2)]
+        job.send_signal(signal.SIGUSR1)
+        lines += [job.stdout.readline().strip() for _ in range(2)]
+        job.send_signal(signal.SIGINT)
+        lines += [job.stdout.readline().strip() for _ in range(2)]
+        assert job.wait(30) == 130
+    for word in ("ready", "usr1", "asked to end"):
+        assert sorted(line for line in lines if line.endswith(word)) == [f"[0] {word}", f"[1] {word}"]
+
+
+def test_a_job_without_its_launcher_ends(tmp_path):
+    text = "import os, sys, time\nopen(f\"{sys.argv[1]}.{os.environ['RANK_ID']}\", 'w').write(str(os.getpid()))\nprint('up', flush=True)\ntime.sleep(99)"
+    command = [str(BIN / "cairn"), "launch", "-n", "2", str(script(tmp_path, text)), str(tmp_path / "pid")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        for _ in range(2):
+            job.stdout.readline()
+        job.kill()
+        job.wait()
+    pids = [int((tmp_path / f"pid.{rank}").read_text()) for rank in (0, 1)]
+    deadline = time.monotonic() + 10
+    alive = lambda pid: os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat").read().split()[2] != "Z"
+    while any(map(alive, pids)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(alive, pids))
+
+
+def test_restarts_start_all_again_until_they_succeed_or_are_used_up(tmp_path):
+    text = "import os, sys\nprint('run', os.environ['CAIRN_RESTART'])\nsys.exit(os.environ['RANK_ID'] == '1' and int(os.environ['CAIRN_RESTART']) < int(sys.argv[1]))"
+    path = script(tmp_path, text)
+    done = launch("-n", 2, "--restarts", 2, "--grace", 0.5, path, 2)
+    assert done.returncode == 0 and sorted(done.stdout.splitlines()) == [f"[{r}] run {i}" for r in (0, 1) for i in range(3)]
+    assert "all start again (1 of 2 restarts)" in done.stderr and "(2 of 2 restarts)" in done.stderr
+    assert launch("-n", 2, "--restarts", 1, "--grace", 0.5, path, 2).returncode == 1
+
+
+# Other hosts: a command in the place of ssh that runs what it is given here.
+SSH = '#!/bin/sh\nhost=$1\nshift\necho "$host" >> "$(dirname "$0")/reached"\ncd /\nexec sh -c "$*"\n'
+
+
+@pytest.fixture
+def ssh(tmp_path):
+    path = tmp_path / "fake_ssh"
+    path.write_text(SSH)
+    path.chmod(0o755)
+    return path
+
+
+def test_hosts_are_reached_by_ssh_in_the_same_folder(tmp_path, ssh):
+    text = SHOW.replace('"id"', '"folder": os.getcwd(), "id"')
+    ranks = shown(launch("-n", 5, "--hosts", "localhost,far", "--ssh", ssh, script(tmp_path, text), "a b", "it's"))
+    assert [ranks[r]["job"]["local_rank"] for r in range(5)] == [0, 1, 2, 0, 1]
+    assert all(ranks[r]["words"] == ["a b", "it's"] and ranks[r]["folder"] == os.getcwd() for r in range(5))
+    assert (tmp_path / "reached").read_text().split() == ["far", "far"]
+    assert not ranks[0]["job"]["address"].startswith("127.0.0.1")  # which the other host could not reach
+
+
+def test_a_failure_on_a_host_names_it_and_ends_the_rank_there(tmp_path, ssh):
+    text = "import os, sys, time\nopen(f\"{sys.argv[1]}.{os.environ['RANK_ID']}\", 'w').write(str(os.getpid()))\nif os.environ['RANK_ID'] == '1': time.sleep(1), sys.exit(4)\ntime.sleep(99)"
+    done = launch("--hosts", "one:1,two:1", "--ssh", ssh, "--grace", 0.2, script(tmp_path, text), tmp_path / "pid")
+    assert done.returncode == 4 and "rank 1 (two) ended with status 4" in done.stderr
+    pid = (tmp_path / "pid.0").read_text()
+    deadline = time.monotonic() + 5
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().split()[2] == "Z"
+
+
+def test_a_rank_table_is_written_and_read_again(tmp_path, ssh):
+    path, table = script(tmp_path, SHOW), tmp_path / "hccl.json"
+    wrote = shown(launch("-n", 2, "--hosts", "localhost,far", "--ssh", ssh, "--device-list", "3", "--rank-table", table, path))
+    servers = json.loads(table.read_text())["server_list"]
+    assert [s["server_id"] for s in servers] == ["127.0.0.1", "far"]
+    assert servers[1]["device"] == [{"device_id": "3", "device_ip": "far", "rank_id": "1"}]
+    read = shown(launch("--rank-table", table, "--ssh", ssh, path))
+    for ranks in (wrote, read):
+        assert [(ranks[r]["DEVICE_ID"], ranks[r]["job"]["local_rank"], ranks[r]["table"]) for r in (0, 1)] == [("3", 0, str(table))] * 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "no program to start; expected a script, -m MODULE or a command after the options"),
+        (["-n", "2", "gone.py"], "gone.py: there is no such script"),
+        (["-n", "2", "no-such-program"], "no-such-program: cannot be run: No such file or directory"),
+        (["--hosts", "a,b", "--ssh", "no-ssh", "true"], "ranks on other hosts are started by no-ssh, which is not installed"),
+        (["-n", "1", "--hosts", "a,b", "true"], "--hosts: has 2 hosts for 1 ranks"),
+        (["-n", "3", "--hosts", "a:1,b:1", "true"], "--hosts: has 2 ranks, -n asks for 3"),
+        (["--hosts", "a:x", "true"], "--hosts: a:x is not NAME:RANKS"),
+        (["-n", "2", "--device-list", "1", "true"], "--device-list: has 1 devices for 2 ranks of a host"),
+        (["-n", "1", "--device-list", "x", "true"], '--device-list: "x" is no device, expected a number'),
+        (["--rank-table", __file__, "true"], "is no rank table: expected server_list (version 1.0) or group_list (0.x)"),
+    ],
+)
+def test_a_wrong_request_is_refused_in_one_sentence(words, sentence):
+    done = launch(*words)
+    assert done.returncode == 1 and sentence in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_plain_python_program_is_started_with_the_python_beside_cairn(tmp_path):
+    done = launch("-n", 1, script(tmp_path, "import sys; print(sys.prefix)"))
+    assert done.stdout.split()[1] == sys.prefix
+
+
+MODEL = """module @m {
+  func @main(%x: f32[?n, 5]) -> (%y: f32[?n, 5]) {
+    %y = tanh %x : f32[?n, 5]
     return %y
   }
 }
 """
 
 
-def start(*words, **variables):
-    return subprocess.Popen([BIN / "cairn", "launch", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env={**os.environ, **variables})  # fmt: skip
-
-
-def launch(*words, seconds=100, **variables):
-    process = start(*words, **variables)
-    try:
-        out, err = process.communicate(timeout=seconds)
-    finally:
-        process.kill()
-    return subprocess.CompletedProcess(words, process.returncode, out, err)
-
-
-def python(code):
-    return [sys.executable, "-c", code]
-
-
-def losses(folder):
-    return json.loads((folder / "losses.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    """Losses of two ranks that nothing happens to."""
-    folder = tmp_path_factory.mktemp("alone")
-    assert launch("-n", 2, SCRIPT, folder).returncode == 0
-    return losses(folder)
-
-
-@pytest.fixture
-def far(tmp_path):
-    """A program in the place of ssh: its host is this one."""
-    program = tmp_path / "far_shell"
-    program.write_text('#!/bin/sh\nshift\necho "welcome" >&2\nexec sh -c "$1"\n')
-    program.chmod(0o755)
-    return program
-
-
-def test_ranks_know_their_place():
-    code = "import os, json; print(json.dumps({n: os.environ.get(n) for n in ('RANK_ID', 'RANK_SIZE', 'DEVICE_ID', 'ASCEND_DEVICE_ID', 'JOB_ID')} | json.loads(os.environ['CAIRN_JOB'])))"
-    done = launch("-n", 3, "--device-list", "4,6,7", "--timeout", 7, *python(code), RANK_TABLE_FILE="other", JOB_ID="mine")
-    assert done.returncode == 0, done.stderr
-    ranks = sorted((json.loads(line.split("] ", 1)[1]) for line in done.stdout.splitlines()), key=lambda each: each["rank"])
-    for i, each in enumerate(ranks):
-        assert (each["rank"], each["size"], each["local_rank"], each["local_size"]) == (i, 3, i, 3)
-        assert (each["RANK_ID"], each["RANK_SIZE"], each["timeout"], each["JOB_ID"]) == (str(i), "3", 7, "mine")
-        assert each["DEVICE_ID"] == each["ASCEND_DEVICE_ID"] == "467"[i]
-    assert len({(each["address"], each["token"]) for each in ranks}) == 1
-
-
-def test_the_cores_are_divided_among_ranks():
-    code = "import os; print(os.environ['OMP_NUM_THREADS'], *sorted(os.sched_getaffinity(0)))"
-    own = os.sched_getaffinity(0)
-    done = launch("-n", 2, *python(code))
-    shares = [[int(word) for word in line.split()[1:]] for line in done.stdout.splitlines()]
-    assert len(shares) == 2 and all(share[0] == len(share) - 1 for share in shares)
-    cores = [set(share[1:]) for share in shares]
-    assert cores[0] | cores[1] <= own and (len(own) == 1 or not cores[0] & cores[1])
-    free = launch("-n", 2, "--no-bind", *python(code)).stdout.splitlines()
-    assert all({int(word) for word in line.split()[2:]} == own for line in free)
-
-
-def test_options_behind_the_program_are_the_programs_own(tmp_path):
-    script = tmp_path / "args.py"
-    script.write_text("import sys; print(sys.argv[1:])")
-    assert launch("-n", 1, script, "-n", 5, "-m", "x", "--json").stdout == "[0] ['-n', '5', '-m', 'x', '--json']\n"
-    made = launch("-n", 1, "-m", "args", "-n", 5, "--help", PYTHONPATH=str(tmp_path))
-    assert made.stdout == "[0] ['-n', '5', '--help']\n", made.stderr
-
-
-@pytest.mark.parametrize("words, said", [
-    (["-n", 2, "missing.py"], "missing.py: there is no such script"),
-    (["-n", 2, "no_such_program"], "no_such_program: cannot be started"),
-    (["-n", 2], "needs a script or a program"),
-    (["train.py"], "train.py: there is no such script"),
-    (["true"], "needs -n RANKS"),
-    (["-n", 2, "--rank", "true"], "--rank: is no option of launch"),
-    (["-n", 2, "-m"], "-m: needs a module behind it"),
-    (["-n", 3, "--hosts", "a:1,b:1", "true"], "has places for 2 ranks, -n is 3"),
-    (["-n", 3, "--device-list", "0,1", "true"], "has 2 devices for 3 ranks"),
-    (["--hosts", "localhost,far", "true"], "other hosts do not reach rank 0 as localhost"),
-    (["-n", 2, "--address", "nowhere", "true"], "expected host:port"),
-    (["--hosts", "localhost,far", "--address", "127.0.0.1:4000", "--ssh", "no_such_ssh", "true"], "no_such_ssh: cannot be started"),
-])  # fmt: skip
-def test_a_wrong_command_line_is_refused_in_one_sentence(words, said):
-    done = launch(*words, seconds=20)
-    assert done.returncode == 1 and said in done.stderr and done.stderr.startswith("error: launch: "), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_lines_stay_whole_and_keep_their_stream(tmp_path):
-    code = "import sys; [print('x' * 5000, i) or print('note', i, file=sys.stderr) for i in range(50)]; sys.stdout.write('a\\rbar 1\\rbar 2\\nend')"
-    done = launch("-n", 3, "--log-dir", tmp_path / "logs", *python(code))
-    for rank in range(3):
-        mine = [line[4:] for line in done.stdout.splitlines() if line.startswith(f"[{rank}] ")]
-        assert mine == ["x" * 5000 + f" {i}" for i in range(50)] + ["bar 2", "end"]
-        assert [line for line in done.stderr.splitlines() if line.startswith(f"[{rank}]")] == [f"[{rank}] note {i}" for i in range(50)]
-        assert (tmp_path / "logs" / f"rank_{rank}.log").read_text().count("note") == 50
-
-
-def test_the_first_failure_ends_all_and_is_the_status():
-    code = "import os, sys, time; time.sleep(0.3 if os.environ['RANK_ID'] == '1' else 60); sys.exit(3)"
-    begin = time.time()
-    done = launch("-n", 3, "--grace", 0.5, "--json", *python(code))
-    assert done.returncode == 3 and time.time() - begin < 30
-    assert re.search(r"error: launch: rank 1 \(process \d+ on .+\) ended with status 3 after [\d.]+ s; 2 that did not end", done.stderr)
-    told = json.loads(done.stdout)
-    assert told["failure"]["rank"] == 1 and told["status"] == 3 and [each["signal"] for each in told["ranks"]] == ["SIGTERM", None, "SIGTERM"]
-
-
-def test_a_signal_is_passed_on_once_and_nothing_is_left_behind():
-    code = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (print('got it'), sys.exit(0))); print('ready'); time.sleep(60)"
-    process = start("-n", 2, *python(code))
-    assert {process.stdout.readline(), process.stdout.readline()} == {"[0] ready\n", "[1] ready\n"}
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
-    assert sorted(out.splitlines()) == ["[0] got it", "[1] got it"] and process.returncode == 128 + signal.SIGTERM
-    assert err == "error: launch: ended by SIGTERM\n"
-
-
-def test_ranks_end_when_the_launch_is_killed():
-    process = start("-n", 2, *python("import os, time; print(os.getpid()); time.sleep(60)"))
-    ranks = [int(process.stdout.readline().split()[1]) for _ in range(2)]
-    process.kill()
-    process.communicate(timeout=10)
-    until = time.time() + 10
-    while any(alive(each) for each in ranks) and time.time() < until:
-        time.sleep(0.05)
-    assert not any(alive(each) for each in ranks)
-
-
-def alive(process):
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_a_process_that_a_failed_rank_left_is_ended():
-    code = "import subprocess, os, sys; p = subprocess.Popen(['sleep', '60']); print(p.pid); sys.stdout.flush(); os._exit(4)"
-    done = launch("-n", 1, *python(code))
-    assert done.returncode == 4 and not alive(int(done.stdout.split()[1]))
-
-
-SENTENCES = {
-    "kill": (137, r"rank 1 \(process \d+ on .+\) has ended without leaving the job", r"rank 1 .* was ended by SIGKILL"),
-    "raise": (1, r"rank 1 \(process \d+ on .+\) has ended without leaving the job", r"rank 1 .* ended with status 1"),
-    "stop": (1, r"rank 1 .* does not answer .* while rank \d waited .* in all_reduce \"gradients\"", r"rank 1 .* was stopped then"),
-    "hang": (1, r"rank 1 .* has not come to number \d+ .* while rank \d waited", r"rank \d .* ended with status 1"),
-    "other": (1, r"ranks disagree .* rank 1 .* \"other\"", r"rank \d .* ended with status 1"),
-}
-
-
-@pytest.mark.parametrize("how", SENTENCES)
-def test_every_survivor_says_who_failed_and_where(how, tmp_path):
-    status, survivors, summary = SENTENCES[how]
-    done = launch("-n", 3, "--timeout", 2, "--grace", 1, SCRIPT, tmp_path, "--how", how)
-    assert done.returncode == status and re.search("error: launch: .*" + summary, done.stderr), done.stderr
-    for rank in (0, 2):
-        said = "\n".join(line for line in done.stderr.splitlines() if line.startswith(f"[{rank}]"))
-        assert re.search(survivors, said), done.stderr
-
-
-@pytest.mark.parametrize("how", ["kill", "raise", "stop"])
-def test_restarts_go_on_from_the_checkpoint_with_equal_losses(how, tmp_path, alone):
-    done = launch("-n", 2, "--restarts", 1, "--timeout", 2, "--grace", 1, SCRIPT, tmp_path, "--how", how)
-    assert done.returncode == 0, done.stderr
-    assert "all ranks start again (1 of 1)" in done.stderr and "[0] goes on behind step 3" in done.stdout
-    assert losses(tmp_path) == alone
-
-
-def test_a_rank_that_is_stopped_behind_its_last_step_does_not_hold_up_the_job():
-    code = "import os, signal; os.environ['RANK_ID'] == '1' and os.kill(os.getpid(), signal.SIGSTOP)"
-    done = launch("-n", 2, "--timeout", 1, *python(code), seconds=30)
-    assert done.returncode == 137 and re.search(r"rank 1 \(process \d+ on .+\) was stopped then", done.stderr), done.stderr
-
-
-def test_a_job_goes_on_with_another_number_of_ranks(tmp_path, alone):
-    assert launch("-n", 2, "--timeout", 2, SCRIPT, tmp_path, "--how", "kill").returncode == 137
-    done = launch("-n", 3, SCRIPT, tmp_path)
-    assert "[2] goes on behind step 3" in done.stdout
-    np.testing.assert_allclose(losses(tmp_path), alone, rtol=1e-5)
-
-
-def test_restarts_end_after_their_number(tmp_path):
-    done = launch("-n", 2, "--restarts", 2, "--json", "--log-dir", tmp_path, *python("import os, sys; print(os.environ['CAIRN_RESTART']); sys.exit(5)"))
-    assert done.returncode == 5 and json.loads(done.stdout)["restarts"] == 2
-    assert [(tmp_path / name).read_text() for name in ("rank_0.log", "rank_0.restart_1.log", "rank_1.restart_2.log")] == ["0\n", "1\n", "2\n"]
-
-
-def test_a_rank_table_is_written_and_used(tmp_path):
-    table = tmp_path / "hccl.json"
-    code = "import os; print(os.environ['RANK_TABLE_FILE'], os.environ['DEVICE_ID'])"
-    assert launch("-n", 2, "--device-list", "3,5", "--rank-table", table, *python(code)).returncode == 0
-    made = json.loads(table.read_text())
-    assert made["status"] == "completed" and [each["device_id"] for each in made["server_list"][0]["device"]] == ["3", "5"]
-    done = launch("--rank-table", table, *python(code))
-    assert sorted(done.stdout.splitlines()) == [f"[0] {table} 3", f"[1] {table} 5"]
-    old = {"group_list": [{"instance_list": [{"rank_id": str(i), "server_id": "10.0.0.1", "devices": [{"device_id": str(9 - i)}]} for i in range(2)]}]}
-    table.write_text(json.dumps({**old, "status": "completed"}))
-    assert sorted(launch("--rank-table", table, *python(code)).stdout.splitlines()) == [f"[0] {table} 9", f"[1] {table} 8"]
-    table.write_text("{}")
-    assert "is no rank table" in launch("--rank-table", table, *python(code)).stderr
-
-
-def test_ranks_of_another_host_are_part_of_the_job(tmp_path, far, alone):
-    address = f"127.0.0.1:{random.randint(20000, 30000)}"
-    done = launch("--hosts", "localhost,far", "--address", address, "--ssh", far, "--log-dir", tmp_path / "logs", SCRIPT, tmp_path)
-    assert done.returncode == 0 and "[far] welcome\n" in done.stderr, done.stderr
-    assert losses(tmp_path) == alone
-    (tmp_path / "checkpoint.json").unlink()
-    failed = launch("--hosts", "localhost,far", "--address", address, "--ssh", far, "--timeout", 2, "--grace", 1, "--json", SCRIPT, tmp_path, "--how", "kill")
-    assert failed.returncode == 137 and re.search(r"rank 1 \(process \d+ on far\) was ended by SIGKILL", failed.stderr), failed.stderr
-    lost = launch("--hosts", "localhost,far", "--address", address, "--ssh", "false", "--grace", 1, *python("import time; time.sleep(60)"))
-    assert "rank 1 on far was lost: the connection to far ended with status 1" in lost.stderr, lost.stderr
-
-
-@pytest.mark.parametrize("ranks, rows", [(2, 7), (3, 3), (4, 2)])
-def test_a_batch_over_ranks_gives_what_one_process_gives(ranks, rows, tmp_path):
-    (tmp_path / "m.cairn").write_text(MODEL)
-    x = np.random.RandomState(0).normal(size=(rows, 3)).astype(np.float32)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_run_a_batch_together(ranks, tmp_path):
+    x = np.random.RandomState(0).randn(7, 5).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
-    words = ["cairn", "run", tmp_path / "m.cairn", "-i", f"x={tmp_path}/x.npy", "-o"]
-    done = launch("-n", ranks, *words, tmp_path / "y.npz")
-    assert done.returncode == 0 and all(line.startswith("[0]") for line in done.stdout.splitlines()), done.stderr
-    np.testing.assert_allclose(np.load(tmp_path / "y.npz")["y"], x @ np.float32([[1, 2], [3, 4], [5, 6]]), rtol=1e-5)
-
-
-def test_a_model_whose_parts_cannot_be_put_together_is_refused(tmp_path):
-    (tmp_path / "m.cairn").write_text(MODEL.replace("?n", "4"))
-    done = launch("-n", 2, "cairn", "run", tmp_path / "m.cairn")
-    assert done.returncode == 1 and "no input begins with an open size" in done.stderr
-
-
-@pytest.mark.long
-def test_random_faults_never_hang_and_restarts_give_equal_losses(tmp_path):
-    """300 faults at random times in jobs of four ranks, from outside."""
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    assert launch("-n", 4, SCRIPT, whole, "--steps", 12).returncode == 0
-    chance = random.Random(1)
-    for number in range(300):
-        out = tmp_path / str(number)
-        out.mkdir()
-        process = start("-n", 4, "--restarts", 1, "--timeout", 2, "--connect-timeout", 8, "--grace", 1, SCRIPT, out, "--steps", 12, "--pause", 0.05)
-        time.sleep(chance.uniform(0, 1.5))
-        ranks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        how = chance.choice([signal.SIGKILL, signal.SIGSTOP])
-        if ranks:
-            os.kill(int(chance.choice(ranks)), how)
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 0 and losses(out) == losses(whole), (number, how, err)
-        if "start again" in err:
-            assert re.search(r"note: launch: rank \d .*(was ended by SIGKILL|was stopped then)", err), err
+    np.save(tmp_path / "one.npy", x[:1])
+    model = str(tmp_path / "model.cairn")
+    Path(model).write_text(MODEL)
+    run = [str(BIN / "cairn"), "run", model, "--input", f"x={tmp_path / 'x.npy'}", "-o"]
+    subprocess.run([*run, str(tmp_path / "whole.npz")], check=True, capture_output=True)
+    done = launch("-n", ranks, "cairn", *run[1:], tmp_path / "parts.npz")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("wrote") == 1
+    np.testing.assert_array_equal(np.load(tmp_path / "parts.npz")["y"], np.load(tmp_path / "whole.npz")["y"])
+    few = launch("-n", 2, "cairn", "run", model, "--input", f"x={tmp_path / 'one.npy'}")
+    assert few.returncode == 1 and "the batch has 1 rows for 2 ranks" in few.stderr

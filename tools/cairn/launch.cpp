@@ -1,354 +1,343 @@
-// cairn launch: starts the ranks of a job, shows what they print, and ends all when one fails.
+// The options of `cairn launch`, the hosts and devices of the ranks, restarts and the summary.
+#include "launch.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
 #include <csignal>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <set>
 
-#include "comm/sockets.h"
-#include "launch_team.h"
-#include "process.h"
-#include "support/files.h"
-#include "support/options.h"
-#include "verbs.h"
+#include "options.h"
+#include "support/fault.h"
+#include "worker.h"
 
 namespace cairn::cli {
+
 namespace {
 
-using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
 
-constexpr const char* kModuleMark = "\x01";
-constexpr double kUntilKilled = 5;  // seconds from SIGTERM on
+constexpr const char* kLaunchHelp = R"(
+The program is a Python script, -m MODULE, or any command. Each rank gets RANK_ID, RANK_SIZE, DEVICE_ID, JOB_ID and CAIRN_JOB,
+its part of the cores, and its lines of output are marked [RANK]. When a rank fails, the others get --grace seconds to say so
+and are ended; the exit status is that of the first that failed, 128 and the signal's number where a signal ended it.
 
-struct LaunchOptions {
-  SeatOptions seats;
-  std::string hosts, devices, address, log_folder, ssh = "ssh -o BatchMode=yes", transport = "auto";
-  std::vector<std::string> command;
-  bool module = false;
-  int restarts = 0;
-  double timeout = 60, connect_timeout = 120, grace = 10;
-  bool no_bind = false, no_shared_memory = false, json = false;
+Examples:
+  cairn launch -n 4 train.py --epochs 3           a script that imports npu_bridge, mindspore or cairn.job
+  cairn launch -n 2 cairn tf1 train.py            a TensorFlow 1 script on TensorFlow 2
+  cairn launch -n 2 cairn ms train.py             a MindSpore script
+  cairn launch -n 4 --restarts 2 -m pkg.train     starts all again after a failure; CAIRN_RESTART counts
+  cairn launch -n 8 --hosts a,b train.py          four ranks on each, started by ssh in the same folder
+  cairn launch --rank-table hccl.json train.py    ranks, hosts and devices of the table
+  cairn launch -n 2 cairn run model.om --input x=images.npy -o out   each rank runs its part of the batch)";
+
+struct Arguments {
+  int ranks = 0, restarts = 0;
+  std::vector<std::string> hosts, devices;
+  std::string ssh = "ssh", table, log_folder, transport, bind = "cores", address;
+  double timeout = 0, grace = 10;
+  bool json = false;
 };
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::string signal_text(int number) {
-  const char* name = ::sigabbrev_np(number);
-  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+void declare(Program& app, Arguments& a) {
+  app.footer(kLaunchHelp);
+  app.add_option("-n,--ranks", a.ranks, "how many processes; default: those of the table, or one for each host")
+      .positive();
+  app.add_option("--hosts", a.hosts, "hosts of the ranks, NAME or NAME:RANKS, divided by commas; started by ssh")
+      .delimiter(',');
+  app.add_option("--ssh", a.ssh, "the command that reaches a host; default: ssh");
+  app.add_option("--address", a.address,
+                 "HOST:PORT where rank 0 waits for the others; default: a free port of its host");
+  app.add_option("--rank-table", a.table, "the platform's table of ranks: read where the file exists, else written");
+  app.add_option("--device-list", a.devices, "DEVICE_ID of the ranks of a host, divided by commas; default: 0, 1, ...")
+      .delimiter(',');
+  app.add_option("--restarts", a.restarts, "how often all ranks are started again after a failure; default: 0")
+      .within(0, 1000000);
+  app.add_option("--timeout", a.timeout, "seconds that a rank waits for another before it says so; default: 60")
+      .positive();
+  app.add_option("--grace", a.grace, "seconds between the first failure and the end of all; default: 10")
+      .within(0.0, 1e6);
+  app.add_option("--transport", a.transport, "how ranks reach each other; default: auto")
+      .one_of({"auto", "gloo", "mpi"});
+  app.add_option("--bind", a.bind,
+                 "cores: each rank of a host has its part of the cores; none: all share them; default: cores")
+      .one_of({"cores", "none"});
+  app.add_option("--log-dir", a.log_folder, "folder for rank_0.log, rank_1.log, ...");
+  app.add_flag("--json", a.json, "a summary on standard output; what the ranks print goes to standard error");
 }
 
-/// What became of one rank.
-struct RankState {
-  std::string host;
-  pid_t process = 0;
-  bool ended = false, stopped = false, lost = false;
-  int status = 0, signal = 0;
-  double seconds = 0;
-
-  bool failed() const { return ended && (status != 0 || signal != 0); }
-  int exit_status() const { return signal ? 128 + signal : status; }
-  std::string text(int rank) const {
-    const std::string how = lost     ? fmt::format("was lost: the connection to {} ended with status {}", host, exit_status())
-                            : signal ? "was ended by " + signal_text(signal)
-                                     : fmt::format("ended with status {}", status);
-    return fmt::format("{} {} after {:.1f} s", name(rank), how, seconds);
+/// Where the program begins: behind the options and their values.
+size_t program_at(const std::vector<std::string>& words) {
+  static const std::set<std::string> kFlags = {"--json", "-h", "--help"};
+  size_t i = 0;
+  while (i < words.size() && words[i] != "-m" && words[i].starts_with('-') && words[i] != "--") {
+    const bool joined = words[i].find('=') != std::string::npos || (words[i].starts_with("-n") && words[i].size() > 2);
+    i += kFlags.count(words[i]) || joined ? 1 : 2;
   }
-  std::string name(int rank) const {
-    return process ? fmt::format("rank {} (process {} on {})", rank, process, host)
-                   : fmt::format("rank {} on {}", rank, host);
-  }
-};
-
-/// One start of all ranks until the last has ended.
-class Attempt {
- public:
-  Attempt(const LaunchOptions& options, const LaunchJob& job, const std::vector<Seat>& seats)
-      : options_(options), job_(job), seats_(seats), ranks_(seats.size()) {
-    for (size_t i = 0; i < seats.size(); ++i) ranks_[i].host = seats[i].host.empty() ? host_name() : seats[i].host;
-  }
-
-  void run();
-  /// The rank that failed first; -1: none.
-  int failed() const { return failed_; }
-  int interrupted() const { return interrupted_; }
-  int exit_status() const {
-    return interrupted_ ? 128 + interrupted_ : failed_ < 0 ? 0 : ranks_[static_cast<size_t>(failed_)].exit_status();
-  }
-  std::string sentence() const;
-  Json json() const;
-
- private:
-  void start(Team& team);
-  void note(Team& team, const RankEvent& event);
-  void fail_with(int rank);
-  void end_all(double grace);
-  double escalate(Team& team);
-
-  const LaunchOptions& options_;
-  const LaunchJob& job_;
-  const std::vector<Seat>& seats_;
-  std::vector<RankState> ranks_;
-  const Clock::time_point start_ = Clock::now();
-  int failed_ = -1, interrupted_ = 0, killed_ = 0;
-  std::vector<int> stopped_;  // when the first one failed
-  double terminate_at_ = -1, kill_at_ = -1, idle_until_ = -1;  // seconds from the start
-};
-
-void Attempt::start(Team& team) {
-  std::map<std::string, std::vector<Seat>> hosts;
-  for (const Seat& seat : seats_) hosts[seat.host].push_back(seat);
-  for (const auto& [host, seats] : hosts)
-    if (is_here(host))
-      team.start(seats);
-    else
-      team.connect(split_list(options_.ssh, ' '), seats);
+  return std::min(i, words.size());
 }
 
-void Attempt::run() {
-  RankLines lines({.folder = options_.log_folder, .to_error = options_.json}, job_.restart);
-  Team team(job_, lines);
-  start(team);
-  double wait = 0;
-  while (team.alive()) {
-    std::vector<RankEvent> events = team.wait(wait);
-    // Of several that end at once, one that a signal ended is why the others did.
-    std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.signal > b.signal; });
-    for (const RankEvent& event : events) note(team, event);
-    wait = escalate(team);
-  }
-}
-
-void Attempt::note(Team& team, const RankEvent& event) {
-  if (event.kind == RankEvent::signalled) {
-    team.signal(event.signal);
-    if (event.signal == SIGUSR1 || event.signal == SIGUSR2) return;
-    if (interrupted_) return team.signal(SIGKILL);
-    interrupted_ = event.signal;
-    return end_all(options_.grace);
-  }
-  RankState& rank = ranks_[static_cast<size_t>(event.rank)];
-  if (event.process) rank.process = event.process;
-  rank.stopped = event.kind == RankEvent::stopped;
-  if (event.kind != RankEvent::ended) return;
-  rank.ended = true, rank.lost = event.lost, rank.status = event.status, rank.signal = event.signal;
-  rank.seconds = seconds_since(start_);
-  if (rank.failed()) fail_with(event.rank);
-}
-
-void Attempt::fail_with(int rank) {
-  if (failed_ >= 0) return;
-  failed_ = rank;
-  for (size_t i = 0; i < ranks_.size(); ++i)
-    if (ranks_[i].stopped && !ranks_[i].ended) stopped_.push_back(static_cast<int>(i));
-  end_all(options_.grace);
-}
-
-/// The ranks have so many seconds to end by themselves.
-void Attempt::end_all(double grace) {
-  if (terminate_at_ >= 0) return;
-  terminate_at_ = seconds_since(start_) + grace;
-  kill_at_ = terminate_at_ + kUntilKilled;
-}
-
-/// Ends what should have ended; returns the seconds until it has to be looked at again, below 0: when something happens.
-double Attempt::escalate(Team& team) {
-  const double now = seconds_since(start_);
-  const auto stopped = std::find_if(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.stopped && !rank.ended; });
-  const bool idle = std::all_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended || rank.stopped; });
-  const bool some_ended = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return rank.ended; });
-  if (!idle || !some_ended || stopped == ranks_.end()) idle_until_ = -1;
-  else if (idle_until_ < 0) idle_until_ = now + job_.timeout;
-  if (idle_until_ >= 0 && now >= idle_until_) fail_with(static_cast<int>(stopped - ranks_.begin()));
-  if (idle && terminate_at_ >= 0) kill_at_ = 0;  // nothing else ends one that is stopped
-  if (terminate_at_ < 0) return idle_until_ < 0 ? -1 : std::max(0.0, idle_until_ - now);
-  if (now < std::min(terminate_at_, kill_at_)) return std::min(terminate_at_, kill_at_) - now;
-  if (!killed_) killed_ = static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](auto& r) { return !r.ended; }));
-  team.signal(now < kill_at_ ? SIGTERM : SIGKILL);
-  terminate_at_ = now + 1e9;
-  return now < kill_at_ ? kill_at_ - now : 1;
-}
-
-std::string Attempt::sentence() const {
-  if (interrupted_) return "ended by " + signal_text(interrupted_);
-  if (failed_ < 0) return "";
-  std::string text = ranks_[static_cast<size_t>(failed_)].text(failed_);
-  for (int rank : stopped_) text += fmt::format("; {} was stopped then", ranks_[static_cast<size_t>(rank)].name(rank));
-  if (killed_) text += fmt::format("; {} that did not end by {} ended", killed_, killed_ == 1 ? "itself was" : "themselves were");
-  return text;
-}
-
-Json Attempt::json() const {
-  Json ranks = Json::array();
-  for (size_t i = 0; i < ranks_.size(); ++i)
-    ranks.push_back({{"rank", i},
-                     {"host", ranks_[i].host},
-                     {"process", ranks_[i].process},
-                     {"status", ranks_[i].exit_status()},
-                     {"signal", ranks_[i].signal ? Json(signal_text(ranks_[i].signal)) : Json()},
-                     {"seconds", ranks_[i].seconds}});
-  return ranks;
-}
-
-/// The words of the command as they are started.
-std::vector<std::string> resolved(const LaunchOptions& options) {
-  std::vector<std::string> words = options.command;
-  if (options.module) {
-    words.insert(words.begin(), {find_python(""), "-m"});
-    if (words.size() == 2) fail(ErrorKind::invalid_argument, "-m", "needs a module behind it");
-    return words;
-  }
-  if (words.empty()) fail(ErrorKind::invalid_argument, "", "needs a script or a program, as in cairn launch -n 4 train.py");
-  if (words[0].starts_with('-')) fail(ErrorKind::invalid_argument, words[0], "is no option of launch; --help shows them");
-  if (words[0] == "cairn") words[0] = std::filesystem::read_symlink("/proc/self/exe").string();
-  if (words[0].ends_with(".py")) {
-    if (!std::filesystem::exists(words[0])) fail(ErrorKind::not_found, words[0], "there is no such script");
+std::vector<std::string> command_of(std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  if (words.empty())
+    fail(ErrorKind::invalid_argument, "",
+         "no program to start; expected a script, -m MODULE or a command after the options");
+  std::error_code none;
+  if (words[0] == "-m" || words[0].ends_with(".py")) {
+    if (words[0] != "-m" && !fs::exists(words[0], none))
+      fail(ErrorKind::not_found, words[0], "there is no such script");
     words.insert(words.begin(), find_python(""));
+  } else if (words[0] == "cairn") {
+    words[0] = fs::read_symlink("/proc/self/exe", none).string();
   }
   return words;
 }
 
-/// Where rank 0 waits for the others; what holds the port until the ranks have ended.
-std::unique_ptr<ReservedPort> choose_address(const LaunchOptions& options, const std::vector<Seat>& seats, LaunchJob& job) {
-  job.address = options.address;
-  if (!job.address.empty()) return comm::Address::parse(job.address), nullptr;
-  const bool one_host = std::all_of(seats.begin(), seats.end(), [](const Seat& seat) { return is_here(seat.host); });
-  const std::string host = one_host ? "127.0.0.1" : seats[0].host;
-  if (!one_host && (host == "localhost" || host.starts_with("127.") || host == "::1"))
-    fail(ErrorKind::invalid_argument, "--hosts", "other hosts do not reach rank 0 as {}; name the host otherwise, or give --address HOST:PORT",
-         host);
-  std::unique_ptr<ReservedPort> port;
-  if (is_here(host)) port = std::make_unique<ReservedPort>(host);
-  job.address = comm::Address{host, port ? port->port() : 20000 + static_cast<int>(std::random_device()() % 12000)}.text();
-  return port;
+bool is_this_host(const std::string& name) {
+  char own[256] = "";
+  ::gethostname(own, sizeof own - 1);
+  return name.empty() || name == "localhost" || name == "127.0.0.1" || name == own;
 }
 
-void use_rank_table(const LaunchOptions& options, const std::vector<Seat>& seats, LaunchJob& job) {
-  const std::string& path = options.seats.rank_table;
-  if (path.empty()) return;
-  job.rank_table = std::filesystem::absolute(path).string();
-  if (std::filesystem::exists(path)) return;
-  write_file(path, rank_table(seats).dump(2) + "\n");
-  fmt::print(stderr, "note: launch: wrote the rank table {}\n", path);
-}
-
-int launch(LaunchOptions& options) {
-  options.seats.hosts = split_list(options.hosts, ',');
-  options.seats.devices = split_list(options.devices, ',');
-  options.seats.rank_table = expand_home(options.seats.rank_table);
-  options.log_folder = expand_home(options.log_folder);
-  LaunchJob job{.command = resolved(options), .transport = options.transport};
-  const std::vector<Seat> seats = seat_ranks(options.seats);
-  job.size = static_cast<int>(seats.size());
-  job.shared_memory = !options.no_shared_memory, job.bind = !options.no_bind;
-  job.timeout = options.timeout, job.connect_timeout = options.connect_timeout;
-  job.id = fmt::format("cairn{}", getpid());
-  job.variables = variables_to_pass();
-  use_rank_table(options, seats, job);
-  if (!options.log_folder.empty()) std::filesystem::create_directories(options.log_folder);
-  const auto start = Clock::now();
-  while (true) {
-    job.token = comm::random_hex(16);
-    const auto port = choose_address(options, seats, job);
-    Attempt attempt(options, job, seats);
-    attempt.run();
-    const bool again = attempt.failed() >= 0 && !attempt.interrupted() && job.restart < options.restarts;
-    const std::string sentence = attempt.sentence();
-    if (again)
-      fmt::print(stderr, "note: launch: {}; all ranks start again ({} of {})\n", sentence, ++job.restart, options.restarts);
-    else if (!sentence.empty())
-      fmt::print(stderr, "{} launch: {}\n", red("error:"), sentence);
-    if (again) continue;
-    if (options.json)
-      print_json({{"size", job.size},
-                  {"restarts", job.restart},
-                  {"status", attempt.exit_status()},
-                  {"failure", attempt.failed() < 0 ? Json() : Json{{"rank", attempt.failed()}, {"text", sentence}}},
-                  {"seconds", seconds_since(start)},
-                  {"ranks", attempt.json()}});
-    return attempt.exit_status();
+/// How many ranks each host has, in order.
+std::vector<std::pair<std::string, int>> shares(const Arguments& a) {
+  std::vector<std::pair<std::string, int>> hosts;
+  int given = 0;
+  for (const std::string& host : a.hosts) {
+    const size_t colon = host.find(':');
+    const int slots = colon == host.npos ? 0 : std::atoi(host.c_str() + colon + 1);
+    if (colon != host.npos && slots < 1) fail(ErrorKind::invalid_argument, "--hosts", "{} is not NAME:RANKS", host);
+    if (host.empty() || colon == 0) fail(ErrorKind::invalid_argument, "--hosts", "has a host without a name");
+    hosts.emplace_back(host.substr(0, colon), slots);
+    given += slots;
   }
+  const bool named = std::any_of(hosts.begin(), hosts.end(), [](const auto& host) { return host.second > 0; });
+  if (named && std::any_of(hosts.begin(), hosts.end(), [](const auto& host) { return host.second == 0; }))
+    fail(ErrorKind::invalid_argument, "--hosts", "gives the number of ranks for some hosts only");
+  if (named && a.ranks && a.ranks != given)
+    fail(ErrorKind::invalid_argument, "--hosts", "has {} ranks, -n asks for {}", given, a.ranks);
+  if (named) return hosts;
+  if (hosts.empty()) return {{"", std::max(1, a.ranks)}};
+  const auto count = static_cast<int>(hosts.size()), ranks = a.ranks ? a.ranks : count;
+  if (ranks < count) fail(ErrorKind::invalid_argument, "--hosts", "has {} hosts for {} ranks", count, ranks);
+  for (int i = 0; i < count; ++i) hosts[static_cast<size_t>(i)].second = ranks / count + (i < ranks % count);
+  return hosts;
 }
 
-/// The other end of a connection: ranks of this host, for a launch on another one.
-int serve_launch() {
-  std::string start;
-  for (char each; ::read(STDIN_FILENO, &each, 1) == 1 && each != '\n';) start += each;
-  const Json json = Json::parse(start, nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::invalid_argument, "--agent", "is for connections that cairn launch makes");
-  LaunchJob job = job_from_json(json.at("job"));
-  std::vector<Seat> seats;
-  for (const Json& each : json.at("seats"))
-    seats.push_back({.rank = each.at(0), .device = each.at(1), .local_rank = each.at(2), .local_size = each.at(3)});
-  if (const auto path = job.variables.find("PATH"); path != job.variables.end()) ::setenv("PATH", path->second.c_str(), 1);
-  RankLines lines({.framed = true}, job.restart);
-  Team team(job, lines);
-  team.take_orders(STDIN_FILENO);
-  team.start(seats);
-  while (team.alive()) {
-    for (const RankEvent& event : team.wait(-1)) {
-      if (event.kind == RankEvent::signalled) team.signal(event.signal);
-      const Json told = {{"kind", event.kind},
-                         {"rank", event.rank},
-                         {"process", event.process},
-                         {"status", event.status},
-                         {"signal", event.signal}};
-      if (event.kind != RankEvent::signalled) fmt::print(stderr, "\x1e{}\n", told.dump());
+int device_of(const Arguments& a, int local_rank, int local_size) {
+  if (a.devices.empty()) return local_rank;
+  if (a.devices.size() < static_cast<size_t>(local_size))
+    fail(ErrorKind::invalid_argument, "--device-list", "has {} devices for {} ranks of a host", a.devices.size(),
+         local_size);
+  const std::string& text = a.devices[static_cast<size_t>(local_rank)];
+  if (text.empty() || text.find_first_not_of("0123456789") != text.npos || text.size() > 6)
+    fail(ErrorKind::invalid_argument, "--device-list", "\"{}\" is no device, expected a number", text);
+  return std::stoi(text);
+}
+
+std::vector<RankPlan> ranks_of(const Arguments& a) {
+  std::vector<RankPlan> ranks;
+  for (const auto& [host, count] : shares(a))
+    for (int i = 0; i < count; ++i)
+      ranks.push_back(
+          {static_cast<int>(ranks.size()), i, count, device_of(a, i, count), is_this_host(host) ? "" : host});
+  return ranks;
+}
+
+/// A table of version 1.0 or 0.x as (rank, host, device).
+std::vector<RankPlan> read_table(const std::string& path) {
+  std::ifstream file(path);
+  const Json table = Json::parse(file, nullptr, false);
+  std::map<int, RankPlan> found;
+  const auto number = [](const Json& value) {
+    return value.is_string() ? std::stoi(value.get<std::string>()) : value.get<int>();
+  };
+  const auto add = [&](const Json& rank, const std::string& host, const Json& device) {
+    found[number(rank)] = {number(rank), 0, 0, number(device), is_this_host(host) ? "" : host};
+  };
+  try {
+    if (table.contains("server_list")) {
+      for (const Json& server : table.at("server_list"))
+        for (const Json& device : server.at("device"))
+          add(device.at("rank_id"), server.at("server_id"), device.at("device_id"));
+    } else {
+      for (const Json& group : table.at("group_list"))
+        for (const Json& instance : group.at("instance_list"))
+          add(instance.at("rank_id"), instance.at("server_id"), instance.at("devices").at(0).at("device_id"));
     }
+  } catch (const std::exception&) {
+    fail(ErrorKind::invalid_argument, path, "is no rank table: expected server_list (version 1.0) or group_list (0.x)");
   }
-  return 0;
+  std::vector<RankPlan> ranks;
+  std::map<std::string, int> on_host;
+  for (auto& [rank, plan] : found) {
+    if (rank != static_cast<int>(ranks.size())) fail(ErrorKind::invalid_argument, path, "has no rank {}", ranks.size());
+    plan.local_rank = on_host[plan.host]++;
+    ranks.push_back(plan);
+  }
+  for (RankPlan& plan : ranks) plan.local_size = on_host[plan.host];
+  if (ranks.empty()) fail(ErrorKind::invalid_argument, path, "has no ranks");
+  return ranks;
 }
 
-void add_launch_options(Verb& verb, LaunchOptions& options) {
-  verb.add_option("-n,--ranks", options.seats.count, "ranks of the job").within(1, 65536);
-  verb.add_option("--hosts", options.hosts, "a,b or a:4,b:4 with ranks each; others than this are reached by ssh");
-  verb.add_option("--rank-table", options.seats.rank_table, "the platform's table: used where it exists, otherwise written");
-  verb.add_option("--device-list", options.devices, "0,1,..: DEVICE_ID of the ranks of a host");
-  verb.add_option("--restarts", options.restarts, "start all again so often when a rank fails").within(0, 1000000);
-  verb.add_option("--timeout", options.timeout, "seconds that a collective waits for a rank (60)").within(0.1, 1e6);
-  verb.add_option("--connect-timeout", options.connect_timeout, "seconds for all ranks to come (120)").within(0.1, 1e6);
-  verb.add_option("--grace", options.grace, "seconds for the others to end when one has failed (10)").within(0.0, 1e6);
-  verb.add_option("--transport", options.transport, "auto, gloo or mpi").one_of({"auto", "gloo", "mpi"});
-  verb.add_flag("--no-shared-memory", options.no_shared_memory, "use the transport within a host as well");
-  verb.add_flag("--no-bind", options.no_bind, "do not bind ranks to their share of the cores");
-  verb.add_option("--address", options.address, "HOST:PORT where rank 0 waits for the others");
-  verb.add_option("--log-dir", options.log_folder, "folder for a file of each rank: rank_0.log, ...");
-  verb.add_option("--ssh", options.ssh, "command that reaches another host (ssh -o BatchMode=yes)");
-  verb.add_flag("--json", options.json, "how it ended as JSON; what ranks print goes to standard error");
+void write_table(const std::string& path, const std::vector<RankPlan>& ranks) {
+  Json servers = Json::array();
+  for (const RankPlan& rank : ranks) {
+    const std::string host = rank.host.empty() ? "127.0.0.1" : rank.host;
+    if (servers.empty() || servers.back()["server_id"] != host)
+      servers.push_back({{"server_id", host}, {"device", Json::array()}});
+    servers.back()["device"].push_back(
+        {{"device_id", std::to_string(rank.device)}, {"device_ip", host}, {"rank_id", std::to_string(rank.rank)}});
+  }
+  const Json table = {{"status", "completed"},
+                      {"version", "1.0"},
+                      {"server_count", std::to_string(servers.size())},
+                      {"server_list", servers}};
+  std::ofstream file(path);
+  file << table.dump(2) << "\n";
+  if (!file.flush()) fail(ErrorKind::io, path, "cannot be written: {}", reason(errno));
+}
+
+/// A port of this host that nobody uses now.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  const bool found = socket >= 0 && ::bind(socket, reinterpret_cast<sockaddr*>(&place), size) == 0 &&
+                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&place), &size) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!found) fail(ErrorKind::io, "", "no free port for the ranks to meet at: {}", reason(errno));
+  return ntohs(place.sin_port);
+}
+
+std::string address_of(const Arguments& a, const LaunchPlan& plan) {
+  if (!a.address.empty()) return a.address;
+  const bool one_host =
+      std::all_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& r) { return r.host.empty(); });
+  if (one_host) return fmt::format("127.0.0.1:{}", free_port());
+  if (!plan.ranks[0].host.empty())
+    return fmt::format("{}:{}", plan.ranks[0].host, 20000 + std::random_device()() % 10000);
+  const std::string name = a.hosts.empty() ? "" : a.hosts[0].substr(0, a.hosts[0].find(':'));
+  char own[256] = "";
+  ::gethostname(own, sizeof own - 1);
+  const bool known = !name.empty() && name != "localhost" && name != "127.0.0.1";
+  return fmt::format("{}:{}", known ? name : own, free_port());
+}
+
+void require_ssh(const LaunchPlan& plan) {
+  if (std::all_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& rank) { return rank.host.empty(); })) return;
+  const std::string program = plan.ssh.substr(0, plan.ssh.find(' '));
+  std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+  bool found = program.find('/') != program.npos && ::access(program.c_str(), X_OK) == 0;
+  for (std::string folder; std::getline(folders, folder, ':');)
+    found = found || ::access((folder + "/" + program).c_str(), X_OK) == 0;
+  if (!found)
+    fail(ErrorKind::not_found, "--hosts", "ranks on other hosts are started by {}, which is not installed", program);
+}
+
+LaunchPlan plan_of(const Arguments& a, std::vector<std::string> command) {
+  LaunchPlan plan;
+  std::error_code none;
+  const bool given = !a.table.empty() && fs::exists(a.table, none);
+  plan.ranks = given ? read_table(a.table) : ranks_of(a);
+  if (given && !a.hosts.empty())
+    fail(ErrorKind::invalid_argument, "--hosts", "the rank table {} names the hosts", a.table);
+  if (given && a.ranks && a.ranks != static_cast<int>(plan.ranks.size()))
+    fail(ErrorKind::invalid_argument, a.table, "has {} ranks, -n asks for {}", plan.ranks.size(), a.ranks);
+  plan.command = std::move(command);
+  plan.ssh = a.ssh;
+  require_ssh(plan);
+  if (!a.table.empty() && !given) write_table(a.table, plan.ranks);
+  if (!a.table.empty()) plan.table = fs::absolute(a.table).string();
+  if (!a.log_folder.empty() && !fs::create_directories(a.log_folder, none) && none)
+    fail(ErrorKind::io, a.log_folder, "cannot be made: {}", none.message());
+  plan.log_folder = a.log_folder;
+  plan.transport = a.transport;
+  plan.binds = a.bind == "cores";
+  plan.timeout = a.timeout;
+  plan.grace = a.grace;
+  plan.all_to_errors = a.json;
+  return plan;
+}
+
+/// "rank 2 (this host) was ended by SIGKILL after 3.2 s; rank 0 ended with status 1, ranks 1, 3 ended with status 0".
+std::string failure_text(const LaunchPlan& plan, const JobEnd& end) {
+  const auto failed = static_cast<size_t>(end.first_failed);
+  std::string text = fmt::format("rank {} ({}) {} after {:.1f} s", failed, host_text(plan.ranks[failed]),
+                                 end_text(end.ranks[failed]), end.ranks[failed].seconds);
+  std::map<std::string, std::vector<size_t>> others;
+  for (size_t i = 0; i < end.ranks.size(); ++i)
+    if (i != failed) others[end.ranks[i].told_to_end ? "had to be ended" : end_text(end.ranks[i])].push_back(i);
+  for (const auto& [how, ranks] : others)
+    text += fmt::format("; rank{} {} {}", ranks.size() > 1 ? "s" : "", fmt::join(ranks, ", "), how);
+  return text;
+}
+
+void print_summary(const LaunchPlan& plan, const JobEnd& end, int status) {
+  Json ranks = Json::array();
+  for (size_t i = 0; i < end.ranks.size(); ++i) {
+    const RankEnd& each = end.ranks[i];
+    ranks.push_back({{"rank", i},
+                     {"host", plan.ranks[i].host.empty() ? "localhost" : plan.ranks[i].host},
+                     {"device", plan.ranks[i].device},
+                     {"status", each.signal ? Json() : Json(each.status)},
+                     {"signal", each.signal ? Json(std::string("SIG") + ::sigabbrev_np(each.signal)) : Json()},
+                     {"ended_by_launch", each.told_to_end},
+                     {"seconds", each.seconds}});
+  }
+  print_json({{"status", status},
+              {"restarts", plan.attempt},
+              {"first_failed", end.first_failed < 0 ? Json() : Json(end.first_failed)},
+              {"ranks", ranks}});
+}
+
+int launch(const Arguments& a, std::vector<std::string> command) {
+  LaunchPlan plan = plan_of(a, std::move(command));
+  while (true) {
+    plan.address = address_of(a, plan);
+    const JobEnd end = run_job(plan);
+    const bool failed = end.first_failed >= 0;
+    const bool again = failed && !end.stopped_by && plan.attempt < a.restarts;
+    if (failed)
+      note(
+          fmt::format("{} launch: {}{}", red("error:"), failure_text(plan, end),
+                      again ? fmt::format("; all start again ({} of {} restarts)", plan.attempt + 1, a.restarts) : ""));
+    if (again) {
+      ++plan.attempt;
+      continue;
+    }
+    const int status = failed           ? exit_status(end.ranks[static_cast<size_t>(end.first_failed)])
+                       : end.stopped_by ? 128 + end.stopped_by
+                                        : 0;
+    if (a.json) print_summary(plan, end, status);
+    return status;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> mark_launched_module(std::vector<std::string> arguments) {
-  const auto at = std::find(arguments.begin(), arguments.end(), "-m");
-  if (!arguments.empty() && arguments[0] == "launch" && at != arguments.end()) arguments.insert(at, kModuleMark);
-  return arguments;
-}
-
-void add_launch(Verb& app, Run& run) {
-  auto options = std::make_shared<LaunchOptions>();
-  Verb verb = app.add_verb("launch", "several processes of a script as ranks of one job");
-  add_launch_options(verb, *options);
-  verb.take_command(options->command);
-  verb.footer(
-      "\nThe script or program follows, with its own options. A script.py and -m MODULE run with the Python of this program.\n"
-      "\nExamples:\n  cairn launch -n 4 train.py --epochs 2\n  cairn launch -n 2 cairn ms train.py\n"
-      "  cairn launch -n 2 --restarts 3 --log-dir logs python train.py\n  cairn launch --hosts a:4,b:4 -m project.train\n"
-      "  cairn launch -n 2 cairn run model.om -i x=batch.npy -o out.npz");
-  verb.callback([options, &run] {
-    run = [options] {
-      std::vector<std::string>& words = options->command;
-      if (words == std::vector<std::string>{"--agent"}) return serve_launch();
-      const auto mark = std::find(words.begin(), words.end(), kModuleMark);
-      if (mark != words.end()) {
-        options->module = mark == words.begin();
-        words.erase(mark, options->module ? mark + 2 : mark + 1);
-      }
-      return launch(*options);
-    };
-  });
+int launch_main(const std::vector<std::string>& arguments) {
+  Program app("cairn launch", "Starts a program several times as the ranks of one job.");
+  Arguments a;
+  declare(app, a);
+  const auto begin = arguments.begin() + static_cast<ptrdiff_t>(program_at(arguments));
+  if (std::optional<int> status = app.parse({arguments.begin(), begin})) return *status;
+  try {
+    return launch(a, command_of({begin, arguments.end()}));
+  } catch (...) {
+    note(fmt::format("{} launch: {}", red("error:"), current_fault().what()));
+    return 1;
+  }
 }
 
 }  // namespace cairn::cli

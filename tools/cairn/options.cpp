@@ -117,11 +117,6 @@ void Verb::callback(std::function<void()> chosen) { app_->callback(std::move(cho
 
 void Verb::prefix_command() { app_->prefix_command(); }
 
-void Verb::take_command(std::vector<std::string>& words) {
-  app_->prefix_command();
-  app_->parse_complete_callback([app = app_, &words] { words = app->remaining(); });
-}
-
 Program::Program(const std::string& name, const std::string& meaning)
     : Verb(nullptr), own_(std::make_unique<CLI::App>(meaning, name)) {
   app_ = own_.get();

@@ -53,8 +53,6 @@ class Verb {
   void callback(std::function<void()> chosen);
   /// The verb takes its arguments as they are, and is handled elsewhere.
   void prefix_command();
-  /// The words from the first one on that is none of the verb's options are a command.
-  void take_command(std::vector<std::string>& words);
 
  protected:
   CLI::App* app_;

@@ -1,10 +1,14 @@
 // cairn train: a model of any format is trained on arrays, and written back with its new weights.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "arrays.h"
 #include "autodiff/losses.h"
 #include "autodiff/optimisers.h"
+#include "comm/job.h"
 #include "support/files.h"
 #include "train/fit.h"
 #include "train/write.h"
@@ -127,7 +131,26 @@ void tell_folded_norms(const Module& module) {
              norms->second);
 }
 
+/// The job that the environment tells of, if any, for as long as this lives. Rank 0 alone tells and writes.
+class Ranks {
+ public:
+  Ranks() { comm::join(""); }
+  ~Ranks() {
+    try {
+      comm::leave();
+    } catch (const Error&) {  // of a job that has failed, which was said
+    }
+  }
+  Ranks(const Ranks&) = delete;
+  bool first() const { return comm::group("world").rank == 0; }
+};
+
 int train_model(Train train) {
+  const Ranks ranks;
+  if (!ranks.first()) {
+    train.outputs.clear(), train.checkpoint.clear();
+    ::dup2(::open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+  }
   check_outputs(train);
   Module module = open_for_batches(train.model);
   tell_folded_norms(module);

@@ -44,7 +44,7 @@ class Primitive:
         return self.add_prim_attr("stage", stage)
 
     def shard(self, in_strategy=None, out_strategy=None):
-        """Kept as an attribute: there is one device."""
+        """Kept as an attribute: operators are not split over ranks."""
         if in_strategy is not None and not isinstance(in_strategy, tuple):
             raise TypeError(f"in_strategy must be tuple type, but got: {type(in_strategy)}")
         return self.add_prim_attr("in_strategy", in_strategy)

@@ -18,7 +18,7 @@ def engine_name(group):
 
 
 def announced():
-    """The number of ranks that the environment tells of; 1 where it tells nothing."""
+    """The number of ranks that the environment tells of; 1 where it tells nothing or a rank table has it, which is read by init()."""
     if os.environ.get("CAIRN_JOB"):
         return json.loads(os.environ["CAIRN_JOB"]).get("size", 1)
     for name in ("RANK_SIZE", "OMPI_COMM_WORLD_SIZE", "CM_WORKER_SIZE"):

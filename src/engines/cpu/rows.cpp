@@ -44,7 +44,8 @@ std::vector<bool> reduced_axes(const Node& node) {
 }
 
 bool is_reduction(const Group& group) {
-  return group.nodes.size() == 1 && std::string_view(group.last().op->name).starts_with("reduce_");
+  return group.nodes.size() == 1 && group.last().op->has(kReduction) &&
+         std::string_view(group.last().op->name).starts_with("reduce_");
 }
 
 std::variant<Middle, std::string> read_reduction(const Group& group) {

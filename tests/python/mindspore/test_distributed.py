@@ -1,6 +1,6 @@
 """Training scripts on several processes: communication operators against NumPy, data parallel against one process."""
 
-import jobs
+import rank_jobs as jobs
 import numpy as np
 import pytest
 
@@ -107,12 +107,14 @@ def trained(folder, size, net, *options, **more):
 
 
 def same_training(found, expected, losses=1e-5, parameters=1e-4):
-    """Gradients of the first step within 1e-5 of their largest element, later losses and parameters close."""
+    """Gradients of the first step within 1e-5 of their largest element, later losses and parameters close. Gradients that are zero but for
+    rounding, as those of the bias of keys in attention, may differ by 1e-11 of the largest."""
+    most = max(np.abs(value).max() for name, value in expected.items() if name.startswith("gradient/"))
     for name, value in expected.items():
         if name.startswith("gradient/"):
-            assert np.abs(found[name] - value).max() <= 1e-5 * np.abs(value).max(), name
+            assert np.abs(found[name] - value).max() <= max(1e-5 * np.abs(value).max(), 1e-11 * most), name
         if name.startswith("parameter/"):
-            assert np.abs(found[name] - value).max() <= parameters * np.abs(value).max(), name
+            assert np.abs(found[name] - value).max() <= max(parameters * np.abs(value).max(), 1e-9), name
     np.testing.assert_allclose(found["losses"], expected["losses"], losses)
 
 
@@ -158,3 +160,45 @@ def test_four_ranks_train_as_one(tmp_path, net, mode):
     one = ["--parts", 4] if net == "resnet" and not options else []
     wide = (1e-4, 1e-3) if net == "resnet" else ()
     same_training(trained(tmp_path / "four", 4, net, *options, "--mode", mode), trained(tmp_path / "one", 1, net, *one, "--mode", mode), *wide)
+
+
+def test_the_listings_on_distributed_training_run_on_two_ranks(tmp_path):
+    rows = np.random.RandomState(0).randint(0, 256, (8, 3073)).astype(np.uint8)
+    rows[:, 0] %= 10
+    for name in [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]:
+        rows.tofile(tmp_path / name)
+    (tmp_path / "batches.meta.txt").write_text("\n".join(map(str, range(10))))
+    for rank, out in enumerate(jobs.run("listings.py", 2, tmp_path, CAIRN_MS_LEVEL="1.1")):
+        lines = out.splitlines()
+        assert lines[0] == f"rows 24 of rank {rank}", out
+        assert lines[1].startswith("refused: parallel_mode auto_parallel") and lines[1].endswith("use ParallelMode.DATA_PARALLEL")
+        assert [line.split(",")[0] for line in lines[2:]] == ["epoch: 1 step: 1", "epoch: 1 step: 2"]
+
+
+def test_every_optimizer_makes_the_same_steps_with_its_state_spread():
+    assert jobs.run("optimizers.py", 2) == ["fine 15\n"] * 2
+
+
+def _normalised(xs, seeds, eps=1e-5):
+    """Results, gradients of the operands, mean and variance of a norm over all the batches, by NumPy in f64."""
+    x, dy = (np.concatenate(each).astype(np.float64) for each in (xs, seeds))
+    axes = (0, 2, 3)
+    mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
+    scale = 1 / np.sqrt(variance + eps)
+    y = (x - mean) * scale
+    dx = scale * (dy - dy.mean(axes, keepdims=True) - y * (dy * y).mean(axes, keepdims=True))
+    return np.split(y, len(xs)), np.split(dx, len(xs)), mean.ravel(), variance.ravel()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_norms_over_groups_of_ranks_equal_numpy(tmp_path, mode):
+    jobs.run("norms.py", 4, tmp_path, mode)
+    made = arrays(tmp_path, 4)
+    groups = {"pairs": [[0, 1], [2, 3]], "groups": [[0, 3], [1, 2]], "all": [[0, 1, 2, 3]], "alone": [[0, 1, 2], [3]]}
+    for name, members in groups.items():
+        for group in members:
+            ys, dxs, mean, variance = _normalised(*([made[rank][f"{name}/{what}"] for rank in group] for what in ("x", "seed")))
+            for rank, y, dx in zip(group, ys, dxs):
+                expected = {"y": y, "dx": dx, "mean": 0.1 * mean, "variance": 0.9 + 0.1 * variance}
+                for what, value in expected.items():
+                    np.testing.assert_allclose(made[rank][f"{name}/{what}"], value, 1e-4, 1e-5, err_msg=f"{what} of {name} on rank {rank}")

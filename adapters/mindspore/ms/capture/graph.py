@@ -151,7 +151,8 @@ class Graph:
             inputs = inputs[:-1]
         handles = [self._input(row.role(i), each, like) for i, each in enumerate(inputs)]
         self.nodes += 1
-        self.builder.source(f"{row.name}_{self.nodes}", row.name, script_line())
+        of = attributes.get("name")  # the tensor that a collective exchanges
+        self.builder.source(f"{of}/{row.name}" if of else f"{row.name}_{self.nodes}", row.name, script_line())
         made = self.builder.add(row.name, handles, attributes, row.results)
         if row.random:
             first = symbolic(Value(made[0], RNG, (3,), self))

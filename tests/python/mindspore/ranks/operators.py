@@ -9,15 +9,6 @@ from mindspore.communication import get_group_size, get_rank, init
 from mindspore.ops.operations._inner_ops import Receive, Send
 
 
-class Reduce(nn.Cell):
-    def __init__(self, op):
-        super().__init__()
-        self.reduce = ops.AllReduce(op)
-
-    def construct(self, x):
-        return self.reduce(x * 1.0)
-
-
 class Call(nn.Cell):
     """One primitive between operators that the engine may move."""
 
@@ -60,10 +51,10 @@ def cases(rank, size):
     after, before = (rank + 1) % size, (rank - 1) % size
     halo = ([-1, -1, -1, -1, after, -1, -1, -1], [0, 1, 0, 0], [before, -1, -1, -1, -1, -1, -1, -1], [1, 0, 0, 0])
     return {
-        "sum": (Reduce(ops.ReduceOp.SUM), (3, 5)),
-        "max": (Reduce(ops.ReduceOp.MAX), (3, 5)),
-        "min": (Reduce(ops.ReduceOp.MIN), (7,)),
-        "prod": (Reduce(ops.ReduceOp.PROD), (2, 3)),
+        "sum": (Call(ops.AllReduce(ops.ReduceOp.SUM)), (3, 5)),
+        "max": (Call(ops.AllReduce(ops.ReduceOp.MAX)), (3, 5)),
+        "min": (Call(ops.AllReduce(ops.ReduceOp.MIN)), (7,)),
+        "prod": (Call(ops.AllReduce(ops.ReduceOp.PROD)), (2, 3)),
         "gather": (Call(ops.AllGather()), (2, 3)),
         "scatter": (Call(ops.ReduceScatter()), (2 * size, 3)),
         "broadcast": (Tuple(ops.Broadcast(1)), (4, 3)),

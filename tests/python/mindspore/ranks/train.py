@@ -59,7 +59,7 @@ def create_dataset(rank, size, rows):
     random = np.random.RandomState(0)
     x, y = random.normal(size=(rows, 8)).astype(np.float32), random.randint(0, 3, rows).astype(np.int32)
     if args.overflow and rank == 1:
-        x[:2] = 3e38
+        x[:BATCH] = np.inf
     data = ds.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False, num_shards=size, shard_id=rank)
     return data.batch(BATCH // size, drop_remainder=True)
 

@@ -298,5 +298,5 @@ def __getattr__(name):
     if name in ("merge_sliced_parameter", "load_distributed_checkpoint", "build_searched_strategy", "restore_group_info_list",
                 "merge_pipeline_strategys", "obfuscate_model", "convert_model", "rank_list_for_transform", "transform_checkpoint_by_rank",
                 "transform_checkpoints"):  # fmt: skip
-        refuse(f"mindspore.{name}", "there is one rank, so checkpoints are not sliced", "load_checkpoint")
+        refuse(f"mindspore.{name}", "checkpoints are not sliced", "load_checkpoint")
     raise AttributeError(f"module 'mindspore.train.serialization' has no attribute '{name}'")

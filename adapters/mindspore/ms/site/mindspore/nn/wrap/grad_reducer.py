@@ -6,6 +6,7 @@ from cairn.ms.numerics import basic, collectives
 from mindspore import context
 from mindspore import log as logger
 from mindspore._checkparam import Validator
+from mindspore.common.tensor import Tensor
 from mindspore.communication.management import _get_group
 from mindspore.nn.cell import Cell
 from mindspore.ops.operations.comm_ops import fusion_of
@@ -60,6 +61,8 @@ class DistributedGradReducer(Cell):
     def construct(self, grads):
         if self.size == 1 and self.degree == 1:
             return grads
+        if isinstance(grads, Tensor):
+            return self.construct((grads,))[0]
         return tuple(
             self._summed(each, name, bucket) if reduced else each
             for each, name, reduced, bucket in zip(grads, self.names, self.reduced, self.buckets)

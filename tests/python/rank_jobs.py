@@ -1,4 +1,4 @@
-"""Jobs of several processes for tests: each rank runs a script of the folder ranks/ by `python -m cairn.ms`."""
+"""Jobs of several processes for tests, on this machine."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = Path(__file__).parent / "ranks"
+SCRIPTS = Path(__file__).parent / "mindspore" / "ranks"
 
 
 def _free_port():
@@ -17,35 +17,43 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def start(script, size, *arguments, timeout=20, cwd=None, **variables):
+def processes(words, size, timeout=20, cwd=None, **variables):
     """The processes of the ranks, which write to pipes. One rank is a process without a job."""
     address, token = f"127.0.0.1:{_free_port()}", secrets.token_hex(8)
     made = []
     for rank in range(size):
-        own = {**os.environ, "PYTHONPATH": str(SCRIPTS), "CAIRN_MS_STRICT": "1", **variables}
+        own = {**os.environ, **variables}
         for name in ("RANK_ID", "RANK_SIZE", "DEVICE_ID"):
             own.pop(name, None)
         if size > 1:
             job = {"address": address, "token": token, "rank": rank, "size": size, "local_rank": rank, "local_size": size, "timeout": timeout}
             own.update(CAIRN_JOB=json.dumps(job), RANK_ID=str(rank), RANK_SIZE=str(size), DEVICE_ID=str(rank))
-        words = [sys.executable, "-m", "cairn.ms", str(SCRIPTS / script), *map(str, arguments)]
-        made.append(subprocess.Popen(words, env=own, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        made.append(subprocess.Popen(list(map(str, words)), env=own, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     return made
 
 
-def ended(processes, seconds=120):
+def start(script, size, *arguments, **options):
+    """Ranks that run a script of the folder mindspore/ranks by `python -m cairn.ms`."""
+    return processes([sys.executable, "-m", "cairn.ms", SCRIPTS / script, *arguments], size, CAIRN_MS_STRICT="1", **options)
+
+
+def ended(started, seconds=120):
     """[(status, standard output, standard error)] of the ranks."""
     try:
-        outputs = [each.communicate(timeout=seconds) for each in processes]
+        outputs = [each.communicate(timeout=seconds) for each in started]
     finally:
-        for each in processes:
+        for each in started:
             each.kill()
-    return [(each.returncode, *output) for each, output in zip(processes, outputs)]
+    return [(each.returncode, *output) for each, output in zip(started, outputs)]
+
+
+def outputs_of(started):
+    """Standard outputs of the ranks, all of which must end well."""
+    results = ended(started)
+    for rank, (status, out, err) in enumerate(results):
+        assert status == 0, f"rank {rank} of {len(started)} ended with {status}:\n{out}\n{err}"
+    return [out for _, out, _ in results]
 
 
 def run(script, size, *arguments, **options):
-    """Standard outputs of the ranks, all of which must end well."""
-    results = ended(start(script, size, *arguments, **options))
-    for rank, (status, out, err) in enumerate(results):
-        assert status == 0, f"rank {rank} of {size} ended with {status}:\n{out}\n{err}"
-    return [out for _, out, _ in results]
+    return outputs_of(start(script, size, *arguments, **options))
