@@ -186,3 +186,60 @@ def test_a_primitive_of_the_scripts_own():
     assert made(Tensor([4.0])).asnumpy() == 2
     with pytest.raises(NotImplementedError):
         Primitive("Nothing")(Tensor([1.0]))
+
+
+def test_two_parameters_of_one_name_do_not_compile():
+    from mindspore.common.api import _executor
+
+    class Nothing(nn.Cell):
+        def construct(self):
+            return ()
+
+    net = Nothing()
+    net.one, net.two = parameter(name="same"), parameter(name="same")
+    with pytest.raises(ValueError, match="same"):
+        _executor.compile(net)
+    net.two = net.one
+    assert _executor.compile(net)[1]
+
+
+def test_checks_of_level_0_5_take_the_value_alone():
+    from mindspore._checkparam import check_input_format, check_int, check_int_positive, twice
+
+    assert check_int(3) == 3 and check_int_positive(1) == 1 and check_input_format("NCHW") == "NCHW"
+    assert twice(5) == (5, 5) and twice((1, 2)) == (1, 2)
+    for check, wrong in ((check_int, True), (check_int, 3.3), (twice, 0.5), (twice, (1, 2, 3)), (twice, (3.3, 4))):
+        with pytest.raises(TypeError):
+            check(wrong)
+    for check, wrong in ((check_int_positive, -1), (check_input_format, "NHW")):
+        with pytest.raises(ValueError):
+            check(wrong)
+
+
+def test_wrong_dtypes_of_primitives_are_type_errors():
+    from mindspore import ops as P
+
+    number = Tensor([1.0])
+    flag = Parameter(Tensor([True]), name="flag")
+    for call in (
+        lambda: P.AssignAdd()(flag, Tensor([True])),
+        lambda: P.AssignSub()(flag, Tensor([True])),
+        lambda: P.EqualCount()(5.0, number),
+        lambda: P.EqualCount()(number, Tensor([1], mstype.int32)),
+        lambda: P.LayerNorm(begin_norm_axis="a"),
+        lambda: P.L2Normalize(epsilon="a"),
+        lambda: P.AddN()(number),
+        lambda: P.AddN()((number, Tensor([1, 2], mstype.int32))),
+    ):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_composite_answers_to_functions_of_arrays():
+    from mindspore.ops import composite as C
+
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert C.count_nonzero(x).asnumpy() == 5
+    ones = C.ones_like(Tensor(np.zeros((3, 2), np.float32)))
+    np.testing.assert_allclose(C.dot(x, ones).asnumpy(), [[3, 3], [12, 12]])
+    np.testing.assert_allclose(C.tensor_dot(x, x, ((1,), (1,))).asnumpy(), [[5, 14], [14, 50]])

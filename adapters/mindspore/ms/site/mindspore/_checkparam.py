@@ -190,7 +190,28 @@ def sizes(value, count, name, owner, allow_zero=False, batched=False):
     return tuple(int(each) for each in value)
 
 
-check_int, check_bool = Validator.check_int, Validator.check_bool
+def check_int(arg_value, value=None, rel=None, arg_name=None, prim_name=None):
+    """An int, which level 0.5 checks by its type alone."""
+    if rel is None:
+        return _int(arg_value, arg_name, prim_name)
+    return Validator.check_int(arg_value, value, rel, arg_name, prim_name)
+
+
+def check_input_format(input_param):
+    """The layout of images, as level 0.5 asks for it."""
+    return Validator.check_string(input_param, ("NCHW",), "input_format")
+
+
+def twice(x):
+    """A pair of ints: of an int, or a tuple or list of two."""
+    if _is_int(x):
+        return (x, x)
+    if isinstance(x, (tuple, list)) and len(x) == 2 and all(map(_is_int, x)):
+        return x
+    raise TypeError(f"The argument must be an int or two ints, but got {x!r}.")
+
+
+check_bool, check_int_positive = Validator.check_bool, Validator.check_positive_int
 check_string, check_value_type = Validator.check_string, Validator.check_value_type
 check_positive_int, check_non_negative_int = Validator.check_positive_int, Validator.check_non_negative_int
 check_number, check_int_range = Validator.check_number, Validator.check_int_range

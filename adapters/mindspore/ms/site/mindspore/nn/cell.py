@@ -150,6 +150,7 @@ class Cell:
 
     def compile(self, *inputs):
         """Compiles the cell for these inputs, where the mode is GRAPH_MODE."""
+        self.check_names()
         prepare = getattr(core.graph_entry, "compile", None)
         if prepare is not None:
             prepare(self, inputs)

@@ -1,6 +1,6 @@
 """Functions of functions, and gradients."""
 
-from cairn.ms import modules
+from cairn.ms import modules, names
 
 from mindspore.ops.composite.clip import clip_by_global_norm, clip_by_value
 from mindspore.ops.composite.gradients import GradOperation
@@ -14,3 +14,4 @@ __all__ = [
     "derivative", "grad", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 modules.share(__name__)
+__getattr__ = names.lazy(__name__)

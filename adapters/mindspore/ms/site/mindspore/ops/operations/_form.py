@@ -29,7 +29,7 @@ class Operator(Primitive):
 
 def _classed(name, error):
     text = str(error)
-    wrong_type = re.search(r"element type|must be of|takes |must be (floats|bool|[fiu]\d+), found", text)
+    wrong_type = re.search(r"element type|must be of|takes |must be (floats|numbers|bool|[fiu]\d+), found", text)
     return (TypeError if wrong_type else ValueError)(f"For '{name}', {text}")
 
 

@@ -271,16 +271,18 @@ MatMul, BatchMatMul = _matmul("MatMul", lambda rank: rank == 2), _matmul("BatchM
 
 def _sum_of(name):
     def compute(self, *tensors):
-        if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        if len(tensors) == 1:
+            if not isinstance(tensors[0], (tuple, list)):
+                raise TypeError(f"For '{name}', the inputs must be a tuple or list, but got {type(tensors[0]).__name__}.")
             tensors = tensors[0]
         if not tensors:
             raise ValueError(f"For '{name}', at least one input is needed.")
         out = tensor(tensors[0], name, "any")
         for each in tensors[1:]:
-            if tuple(tensor(each, name).shape) != tuple(out.shape):
-                raise ValueError(f"For '{name}', all shapes must be equal, but got {out.shape} and {each.shape}.")
-            if basic.nptype(each) != basic.nptype(out):
+            if basic.nptype(tensor(each, name)) != basic.nptype(out):
                 raise TypeError(f"For '{name}', all dtypes must be equal, but got {out.dtype} and {each.dtype}.")
+            if tuple(each.shape) != tuple(out.shape):
+                raise ValueError(f"For '{name}', all shapes must be equal, but got {out.shape} and {each.shape}.")
             out = core.add(out, each)
         return out
 

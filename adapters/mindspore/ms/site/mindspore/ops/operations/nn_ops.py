@@ -428,8 +428,14 @@ def _layer_norm(self, x, gamma, beta):
     return norms.layer_norm(x, gamma, beta, begin, self.epsilon), mean, variance
 
 
+def _check_axes(self):
+    for each in ("begin_norm_axis", "begin_params_axis"):
+        Validator.check_is_int(getattr(self, each), each, "LayerNorm")
+    Validator.check_value_type("epsilon", self.epsilon, (float, int), "LayerNorm")
+
+
 LayerNorm = primitive(
-    "LayerNorm", _layer_norm, "(y, mean, variance)", begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7
+    "LayerNorm", _layer_norm, "(y, mean, variance)", _check_axes, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7
 )
 
 
@@ -439,7 +445,11 @@ def _l2_normalize(self, x):
 
 
 L2Normalize = primitive(
-    "L2Normalize", _l2_normalize, "x / sqrt(max(sum(x^2), epsilon)) along the axis.", axis=0, epsilon=1e-4
+    "L2Normalize",
+    _l2_normalize,
+    "x / sqrt(max(sum(x^2), epsilon)) along the axis.",
+    lambda self: Validator.check_value_type("epsilon", self.epsilon, (float, int), "L2Normalize"),
+    axis=0, epsilon=1e-4
 )
 
 

@@ -100,9 +100,15 @@ def _nth(self, x, n):
 
 
 NthElement = primitive("NthElement", _nth, "The n-th smallest along the last axis.", reverse=False)
-EqualCount = primitive(
-    "EqualCount", lambda self, x, y: basic.reshape(reductions.count_nonzero(core.equal(x, y), dtype=basic.nptype(x)), (1,)), "How many are equal."
-)  # fmt: skip
+
+
+def _equal_count(self, x, y):
+    if basic.nptype(tensor(x, "EqualCount")) != basic.nptype(tensor(y, "EqualCount", argument="y")):
+        raise TypeError(f"For 'EqualCount', the dtypes of the inputs must be equal, but got {x.dtype} and {y.dtype}.")
+    return basic.reshape(reductions.count_nonzero(core.equal(x, y), dtype=basic.nptype(x)), (1,))
+
+
+EqualCount = primitive("EqualCount", _equal_count, "How many are equal.")
 Histogram = host(
     "Histogram", lambda self, x: np.histogram(x, self.bins, (x.min(), x.max()) if self.min == self.max else (self.min, self.max))[0].astype(np.int32),
     "Counts in bins of equal width.", bins=100, min=0.0, max=0.0,
