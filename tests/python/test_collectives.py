@@ -1,0 +1,211 @@
+"""Collectives of real processes: equal to NumPy, and every survivor says who is at fault."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+PRELUDE = """
+import os, signal, sys, time
+import numpy as np
+import cairn
+cairn.job.join()
+rank, size = cairn.job.group().rank, cairn.job.group().size
+def given(dtype, shape):
+    return [(np.random.default_rng(i).standard_normal(shape) * 10).astype(dtype) for i in range(size)]
+"""
+
+EQUAL = """
+def reduced(xs, reduction):
+    dtype = xs[0].dtype
+    if dtype == bool:
+        return (np.logical_or if reduction in ("sum", "max") else np.logical_and).reduce(xs)
+    wide = [x.astype(np.float32) if dtype == np.float16 else x for x in xs]
+    function = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[reduction]
+    total = wide[0]
+    with np.errstate(all="ignore"):
+        for x in wide[1:]:
+            total = function(total, x)
+        return total.astype(dtype)
+def same(y, expected):
+    np.testing.assert_array_equal(y, expected)
+types = ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+for dtype in types:
+    for shape in [(3,), (0,), (), (7, 11), (70001,)]:
+        xs = given(dtype, shape)
+        for reduction in ["sum", "prod", "max", "min"]:
+            same(cairn.ops.all_reduce(xs[rank], reduction=reduction, ranks=size), reduced(xs, reduction))
+        same(cairn.ops.broadcast_from(xs[rank], root=size - 1, ranks=size), xs[-1])
+        total = reduced(xs, "max")
+        same(cairn.ops.reduce_to(xs[rank], reduction="max", root=0, ranks=size), total if rank == 0 else np.zeros_like(total))
+        if shape == ():
+            continue
+        joined = np.concatenate(xs)
+        same(cairn.ops.all_gather(xs[rank], ranks=size), joined)
+        same(cairn.ops.gather_to(xs[rank], root=0, ranks=size), joined if rank == 0 else np.zeros_like(joined))
+        same(cairn.ops.scatter_from(joined if rank == 0 else np.zeros_like(joined), root=0, ranks=size), xs[rank])
+        rows = [np.concatenate([x] * size) for x in xs]
+        same(cairn.ops.all_to_all(rows[rank], ranks=size), joined)
+        same(cairn.ops.reduce_scatter(rows[rank], reduction="min", ranks=size), reduced(xs, "min"))
+x = np.arange(1000.0) + rank
+counts = np.array([(rank + other) % 3 + 1 for other in range(size)])
+places = np.array([10 * other for other in range(size)])
+y = cairn.ops.all_to_all_v(x, counts, places, counts, places, ranks=size)
+for other in range(size):
+    same(y[10 * other : 10 * other + counts[other]], np.arange(1000.0)[10 * rank : 10 * rank + counts[other]] + other)
+if size > 1:
+    cairn.ops.send(np.full(5000, rank, np.int32), to=(rank + 1) % size, tag=7)
+    before = (rank - 1) % size
+    same(cairn.run_op("receive", [], **{"from": before, "tag": 7, "dtype": "i32", "shape": [5000]}), np.full(5000, before))
+cairn.ops.barrier()
+cairn.job.leave()
+print("done")
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(script, size, **options):
+    port = free_port()
+    processes = []
+    for rank in range(size):
+        job = {"rank": rank, "size": size, "address": f"127.0.0.1:{port}", "token": f"token {port}", "timeout": 60, **options}
+        environment = {**os.environ, "CAIRN_JOB": json.dumps(job)}
+        processes.append(subprocess.Popen([sys.executable, "-c", PRELUDE + script], env=environment, text=True,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT))  # fmt: skip
+    return processes, port
+
+
+def finish(processes, seconds=100):
+    outputs = []
+    try:
+        for process in processes:
+            outputs.append(process.communicate(timeout=seconds)[0])
+    finally:
+        for process in processes:
+            process.kill()
+    return outputs
+
+
+def until(process, word):
+    for line in process.stdout:
+        if word in line:
+            return
+    raise AssertionError(f"no {word}")
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_collectives_equal_numpy_through_shared_memory(size):
+    for output in finish(start(EQUAL, size)[0]):
+        assert output.strip().endswith("done"), output
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [4, 8])
+def test_collectives_equal_numpy_with_many_ranks(size):
+    for output in finish(start(EQUAL, size)[0], 300):
+        assert output.strip().endswith("done"), output
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_collectives_equal_numpy_through_gloo(size):
+    for output in finish(start(EQUAL, size, shared_memory=False, transport="gloo")[0], 200):
+        assert output.strip().endswith("done"), output
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_ranks_that_disagree_are_told_who_differs(shared):
+    script = "cairn.ops.all_reduce(np.ones(3 + (rank == 1), np.float32), ranks=size, name='w')"
+    for output in finish(start(script, 3, shared_memory=shared, timeout=10)[0]):
+        assert 'ranks disagree on collective 1 of group world: rank 1' in output and 'all_reduce "w" f32[4] sum' in output
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_killed_rank_is_named_by_all_others(shared):
+    script = """
+if rank == 1:
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGKILL)
+cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
+"""
+    begin = time.time()
+    outputs = finish(start(script, 3, shared_memory=shared)[0])
+    for rank in (0, 2):
+        assert "rank 1 (process" in outputs[rank] and "has ended without leaving the job" in outputs[rank]
+    assert time.time() - begin < 50  # less than the timeout of 60 s
+
+
+@pytest.mark.parametrize("stopped", [0, 1])
+def test_a_stopped_rank_is_named_within_the_timeout(stopped):
+    script = """
+print("ready", flush=True)
+for step in range(1000000):
+    cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
+"""
+    processes, _ = start(script, 3, timeout=2)
+    until(processes[stopped], "ready")
+    processes[stopped].send_signal(signal.SIGSTOP)
+    others = [process for i, process in enumerate(processes) if i != stopped]
+    for process in others:
+        output = process.communicate(timeout=30)[0]
+        assert f"rank {stopped} (process" in output and "does not answer" in output
+    finish(processes)
+
+
+def test_a_rank_that_makes_fewer_steps_is_named():
+    script = """
+for step in range(3 if rank == 0 else 4):
+    cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size, name=f"step {step}")
+"""
+    outputs = finish(start(script, 2, timeout=10)[0])
+    assert "rank 0 (process" in outputs[1] and "has left the job" in outputs[1] and "step 3" in outputs[1]
+
+
+def test_strangers_and_garbage_are_refused_without_disturbing_the_job():
+    processes, port = start(EQUAL, 2)
+    for data in (b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 5000, b'\x02\x00\x00\x00{}'):
+        for _ in range(50):
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=1) as stranger:
+                    stranger.sendall(data)
+                break
+            except OSError:
+                time.sleep(0.05)
+    for output in finish(processes):
+        assert output.strip().endswith("done"), output
+
+
+def test_jobs_with_other_tokens_do_not_mix():
+    processes, port = start("", 2)
+    job = {"rank": 1, "size": 2, "address": f"127.0.0.1:{port}", "token": "another", "connect_timeout": 20}
+    stranger = subprocess.run([sys.executable, "-c", "import cairn; cairn.job.join()"], text=True, capture_output=True,
+                              env={**os.environ, "CAIRN_JOB": json.dumps(job)}, timeout=60)  # fmt: skip
+    assert stranger.returncode != 0 and ("another token" in stranger.stderr or "did not reach" in stranger.stderr)
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+
+def test_groups_have_ranks_of_their_own():
+    script = """
+cairn.job.group_create("ends", [2, 0])
+group = cairn.job.group("ends")
+assert (group.rank, group.size) == ({2: 0, 0: 1}.get(rank, -1), 2)
+if rank != 1:
+    y = cairn.ops.all_gather(np.array([rank]), group="ends", ranks=2)
+    np.testing.assert_array_equal(y, [2, 0])
+cairn.job.leave()
+print("done")
+"""
+    for output in finish(start(script, 3)[0]):
+        assert output.strip().endswith("done"), output
