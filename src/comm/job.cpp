@@ -12,10 +12,12 @@
 #include <numeric>
 
 #include "comm/alone.h"
+#include "comm/beside.h"
 #include "comm/fabric.h"
 #include "comm/hub.h"
 #include "comm/member.h"
 #include "comm/options.h"
+#include "comm/transport.h"
 #include "support/error.h"
 #include "support/json_fault.h"
 
@@ -134,8 +136,12 @@ class Job {
       hub_ = std::make_unique<Hub>(listen_on(Address::parse(address)), std::move(hubs), options_.token, options_.size,
                                    options_.connect_timeout);
     }
+    host_ = Address::parse(address).host;
     const auto connect = [&](double seconds) {
-      return options_.rank == 0 ? std::move(own) : connect_to(Address::parse(address), seconds);
+      if (options_.rank == 0) return std::move(own);
+      Socket socket = connect_to(Address::parse(address), seconds);
+      if (socket) host_ = own_host(socket);
+      return socket;
     };
     member_ = std::make_unique<Member>(
         Member::Options{options_.rank, options_.size, options_.token, options_.connect_timeout, options_.timeout, about},
@@ -146,7 +152,25 @@ class Job {
                                       [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
     if (options_.shared_memory && one_host)
       if (auto memory = share_memory(*member_, name, party)) return memory;
-    fail(ErrorKind::unsupported, name, "ranks of several hosts need a transport");
+    const std::string why = !one_host                 ? "the ranks are on several hosts"
+                            : options_.shared_memory ? "the ranks cannot share memory"
+                                                     : "shared memory is off";
+    if (!transport_) transport_ = open_transport(party);
+    return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
+                       std::hash<std::string>()(name) % 8192);
+  }
+
+  std::string transport_name() const {
+    return options_.transport != "auto" ? options_.transport : options_.source == "mpirun" ? "mpi" : "gloo";
+  }
+
+  // All ranks of the job open it, at the first group that needs it: the world, or (where all of the world share memory) none.
+  std::shared_ptr<Transport> open_transport(const Party& party) {
+    if (static_cast<int>(party.ranks.size()) != options_.size)
+      fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
+    const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
+    return load_transport(transport_name(),
+                          {options_.rank, options_.size, host_, options_.timeout, exchange});
   }
 
   std::string machine_of(int rank) const {
@@ -189,6 +213,8 @@ class Job {
   const JobOptions options_;
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<Member> member_;
+  std::shared_ptr<Transport> transport_;
+  std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;
   std::map<std::string, Usage> usage_;
@@ -219,6 +245,7 @@ struct State {
   std::mutex mutex;
   std::shared_ptr<Job> job;  // null: not joined
   int joins = 0;
+  std::atomic<bool> several{false};
   std::map<std::string, Fusion, std::less<>> fusion;
 };
 
@@ -240,6 +267,7 @@ void forget_job_in_child() {
   mine.job->abandon();
   new (&mine.job) std::shared_ptr<Job>();  // whose threads exist in the parent alone
   mine.joins = 0;
+  mine.several = false;
 }
 
 }  // namespace
@@ -251,6 +279,7 @@ void join(const std::string& options) {
     static const int registered = pthread_atfork(nullptr, nullptr, forget_job_in_child);
     CHECK(registered == 0, "pthread_atfork");
     state().job = std::make_shared<Job>(read);
+    state().several = read.size > 1;
   }
   ++state().joins;
 }
@@ -261,6 +290,7 @@ void leave() {
   if (--state().joins > 0 || !state().job) return;
   auto job = std::move(state().job);
   state().fusion.clear();
+  state().several = false;
   lock.unlock();
   job->leave();
 }
@@ -269,6 +299,8 @@ bool joined() {
   const std::lock_guard lock(state().mutex);
   return state().joins > 0;
 }
+
+bool several() { return state().several.load(std::memory_order_relaxed); }
 
 GroupView group(std::string_view name) {
   if (auto job = current()) return job->view(known_name(name));

@@ -33,13 +33,6 @@ Addresses look_up(const Address& address, int flags) {
   return Addresses(list);
 }
 
-std::string name_of(const sockaddr_storage& address) {
-  char host[INET6_ADDRSTRLEN] = "?", port[8] = "?";
-  getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host, port, sizeof port,
-              NI_NUMERICHOST | NI_NUMERICSERV);
-  return fmt::format("{}:{}", host, port);
-}
-
 void set_option(int fd, int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); }
 
 bool finish_connect(int fd, double seconds) {
@@ -113,11 +106,13 @@ Socket connect_to(const Address& address, double seconds) {
   return Socket();
 }
 
-std::string peer_of(const Socket& socket) {
-  sockaddr_storage other{};
-  socklen_t size = sizeof other;
-  getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&other), &size);
-  return name_of(other);
+std::string own_host(const Socket& socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  char host[INET6_ADDRSTRLEN] = "127.0.0.1";
+  getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&own), &size);
+  getnameinfo(reinterpret_cast<sockaddr*>(&own), size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  return host;
 }
 
 std::pair<Socket, Socket> socket_pair() {

@@ -39,8 +39,8 @@ Socket listen_on(const Address& address);
 int port_of(const Socket& listener);
 /// One attempt to connect; no socket when nobody answers within the time. Throws Error io when the host is unknown.
 Socket connect_to(const Address& address, double seconds);
-/// The connection's end here or at the other side as "host:port".
-std::string peer_of(const Socket& socket);
+/// This host's address on the way to the other side.
+std::string own_host(const Socket& socket);
 /// Two connected ends.
 std::pair<Socket, Socket> socket_pair();
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,8 @@ struct TransportSetup {
 
 /// A plug-in's one symbol "cairn_transport_open": null with *fault set when the transport cannot be used.
 using OpenTransport = Transport* (*)(const TransportSetup& setup, std::string* fault);
+
+/// Loads libcairn_<name>.so from beside this library. Throws Error unsupported.
+std::shared_ptr<Transport> load_transport(const std::string& name, const TransportSetup& setup);
 
 }  // namespace cairn::comm

@@ -216,7 +216,7 @@ class RowSlicesStep final : public Step {
 }  // namespace
 
 std::optional<size_t> row_axes(const Node& node) {
-  const bool reduces = std::string_view(node.op->name).starts_with("reduce_") && node.op->find_attribute("axes");
+  const bool reduces = node.op->has(kReduction) && std::string_view(node.op->name).starts_with("reduce_");
   if (!reduces && !node.is("softmax") && !node.is("log_softmax") && !node.is("layer_norm")) return std::nullopt;
   if (!node.result()->type.is_static() || (reduces && !node.attr().boolean("keep_dims"))) return std::nullopt;
   const auto rank = static_cast<int64_t>(node.inputs[0]->type.shape.rank());

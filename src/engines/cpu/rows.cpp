@@ -44,8 +44,8 @@ std::vector<bool> reduced_axes(const Node& node) {
 }
 
 bool is_reduction(const Group& group) {
-  const OpDef& op = *group.last().op;
-  return group.nodes.size() == 1 && std::string_view(op.name).starts_with("reduce_") && op.find_attribute("axes");
+  return group.nodes.size() == 1 && group.last().op->has(kReduction) &&
+         std::string_view(group.last().op->name).starts_with("reduce_");
 }
 
 std::variant<Middle, std::string> read_reduction(const Group& group) {

@@ -1,0 +1,39 @@
+// Collectives that go on beside the steps of a run, one after the other on the communication thread of the process.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+
+namespace cairn::comm {
+
+/// Those of one run. Nothing that they use may go before this object.
+class Beside {
+ public:
+  Beside() = default;
+  /// Stops what is still under way, which ends the job.
+  ~Beside();
+  Beside(const Beside&) = delete;
+  void begin(std::function<void()> work);
+  /// Waits until the first `count` have ended. Throws what the first that failed has thrown, after calling failed(its index).
+  void wait(size_t count, const std::function<void(size_t)>& failed);
+  size_t begun() const { return begun_; }
+
+ private:
+  struct Lane;
+  static Lane& lane();
+
+  std::mutex mutex_;
+  std::condition_variable news_;
+  size_t begun_ = 0, ended_ = 0;
+  std::exception_ptr fault_;  // the first
+  size_t faulty_ = 0;
+  std::atomic<bool> stop_{false};
+};
+
+/// Whether this process is in a job of several ranks.
+bool several();
+
+}  // namespace cairn::comm
