@@ -38,7 +38,7 @@ if(CAIRN_PYTHON AND TARGET cairn AND EXISTS ${PROJECT_SOURCE_DIR}/python/cairn/_
   set_target_properties(_cairn PROPERTIES INSTALL_RPATH "$ORIGIN")
   add_dependencies(cairn_wheel _cairn)
   install(TARGETS _cairn LIBRARY DESTINATION cairn ${wheel})
-  nanobind_add_module(_data NB_STATIC ${PROJECT_SOURCE_DIR}/python/cairn/_data.cpp)
+  nanobind_add_module(_data NB_STATIC ${PROJECT_SOURCE_DIR}/python/cairn/_data.cpp ${PROJECT_SOURCE_DIR}/python/cairn/_data_files.cpp)
   target_link_libraries(_data PRIVATE cairn_data)
   target_include_directories(_data PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_options(_data PRIVATE -Wl,--exclude-libs,ALL)

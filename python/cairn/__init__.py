@@ -8,6 +8,7 @@
 import contextlib
 import json
 import os
+import sys
 import warnings
 
 from cairn import _cairn, job, ops
@@ -114,6 +115,8 @@ class Profiler:
     ops, "L1" and "L2" are counters. aic_metrics: as on the platform; any group reads the same counters.
     """
 
+    open = 0  # how many are open in this process
+
     def __init__(self, *, level="ops", aic_metrics="", output_path=""):
         self._options = {"level": level, "output": os.fspath(output_path) or "."}
         if aic_metrics:
@@ -122,10 +125,14 @@ class Profiler:
 
     def __enter__(self):
         _cairn._profile_start(json.dumps(self._options))
+        Profiler.open += 1
         return self
 
     def __exit__(self, *exception):
         self.folder = _cairn._profile_stop()
+        Profiler.open -= 1
+        if "cairn.data" in sys.modules:
+            sys.modules["cairn.data"].reports.write(self.folder)
 
 
 class Range(contextlib.ContextDecorator):

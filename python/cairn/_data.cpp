@@ -1,64 +1,12 @@
-// Python's view of the data library: pipelines, their iterators, transforms, and writers of files of rows.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
+// Python's view of the data library: pipelines, their operations and iterators, transforms.
 #include "data/cache.h"
 #include "data/images/images.h"
-#include "data/mindrecord.h"
-#include "data/source.h"
-#include "data/tfrecord.h"
-#include "data/transforms.h"
-#include "data_arrays.h"
+#include "data_module.h"
 
 using namespace cairn::data;
 using namespace cairn_python;
 
 namespace {
-
-using Names = std::vector<std::string>;
-
-/// A callable that may be let go of in any thread.
-class Callback {
- public:
-  explicit Callback(nb::object function)
-      : function_(new nb::object(std::move(function)), [](nb::object* held) {
-          if (!Py_IsInitialized()) return;
-          nb::gil_scoped_acquire lock;
-          delete held;
-        }) {}
-  /// With the lock.
-  template <class... Args>
-  nb::object operator()(Args&&... args) const {
-    return (*function_)(std::forward<Args>(args)...);
-  }
-
- private:
-  std::shared_ptr<nb::object> function_;
-};
-
-/// A shared node as Python holds it: nanobind knows no const.
-struct Pipeline {
-  NodePtr node;
-};
-struct SamplerHandle {
-  std::shared_ptr<Sampler> sampler;
-};
-struct Transform {
-  FunctionPtr function;
-};
-
-Pipeline made(NodePtr node) { return {std::move(node)}; }
-
-template <class F>
-auto unlocked(F&& call) {
-  nb::gil_scoped_release release;
-  return call();
-}
 
 HostMap map_callback(nb::object function) {
   return [call = Callback(std::move(function))](Row columns, int64_t epoch, int64_t row) {
@@ -83,17 +31,6 @@ std::function<HostGather(int64_t)> gather_callback(nb::object open) {
       for (nb::handle each : take(row ? nb::object(tuple_of(std::move(*row))) : nb::none()))
         rows.push_back(row_of(each));
       return rows;
-    };
-  };
-}
-
-std::function<HostRows(int64_t)> rows_callback(nb::object open) {
-  return [call = Callback(std::move(open))](int64_t epoch) -> HostRows {
-    nb::gil_scoped_acquire lock;
-    return [next = Callback(call(epoch))]() -> std::optional<Row> {
-      nb::gil_scoped_acquire lock;
-      nb::object row = next();
-      return row.is_none() ? std::nullopt : std::optional(row_of(row));
     };
   };
 }
@@ -131,6 +68,7 @@ void note_place(const std::string& place) {
     throw;
   } catch (nb::python_error& error) {
     nb::gil_scoped_acquire lock;
+    if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C is no fault of the row's
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     error.restore();
     PyErr_Fetch(&type, &value, &trace);
@@ -163,8 +101,8 @@ void poll_signals() {
 class Rows {
  public:
   Rows(const Pipeline& pipeline, uint64_t seed, int workers, int ahead, int64_t memory, int64_t epoch, int64_t row)
-      : iterator_(std::make_unique<Iterator>(pipeline.node, Settings{seed, workers, ahead, memory, poll_signals, note_place, interrupts}, epoch,
-                                             row)) {}
+      : iterator_(std::make_unique<Iterator>(
+            pipeline.node, Settings{seed, workers, ahead, memory, poll_signals, note_place, interrupts}, epoch, row)) {}
   ~Rows() {
     nb::gil_scoped_release release;
     iterator_.reset();
@@ -241,44 +179,6 @@ std::vector<Fill> fills_of(nb::handle list) {
   return fills;
 }
 
-std::shared_ptr<const Source> source_of(const Pipeline& pipeline) {
-  auto source = std::dynamic_pointer_cast<const Source>(pipeline.node);
-  if (!source) throw nb::type_error("no source");
-  return source;
-}
-
-/// kind: files or images, whose values are paths; rows, an array each; slices of one array.
-TableColumn table_column(nb::object name, nb::object kind, nb::object values) {
-  TableColumn column{nb::cast<std::string>(name), {}, false, {}, {}};
-  const std::string told = nb::cast<std::string>(kind);
-  column.decode = told == "images";
-  if (told == "files" || told == "images")
-    column.files = nb::cast<Names>(values);
-  else if (told == "rows")
-    column.rows = row_of(values);
-  else
-    column.slices = array_of(values);
-  return column;
-}
-
-MindSchema mind_schema(nb::handle columns) {
-  MindSchema schema;
-  for (nb::handle each : columns) {
-    MindColumn column{nb::cast<std::string>(nb::object(each[0])), nb::cast<std::string>(nb::object(each[1])),
-                      std::nullopt};
-    if (!nb::object(each[2]).is_none()) column.shape = nb::cast<Shape>(nb::object(each[2]));
-    schema.push_back(std::move(column));
-  }
-  return schema;
-}
-
-nb::list schema_list(const MindSchema& schema) {
-  nb::list columns;
-  for (const MindColumn& column : schema)
-    columns.append(nb::make_tuple(column.name, column.type, column.shape ? nb::cast(*column.shape) : nb::none()));
-  return columns;
-}
-
 void add_operations(nb::module_& module) {
   module.def("map", [](const Pipeline& child, const std::vector<Transform*>& functions, Names inputs, Names outputs,
                        Names order, std::string where) {
@@ -296,18 +196,16 @@ void add_operations(nb::module_& module) {
     return made(host_parallel(child.node, team_callback(std::move(start)), {inputs, outputs, order}, std::move(name),
                               std::move(where)));
   });
-  nb::class_<RowCache>(module, "Cache")
-      .def(nb::init<int64_t, bool>())
-      .def("stats", [](RowCache& cache) {
-        const RowCache::Stats stats = cache.stats();
-        nb::dict told;
-        told["rows_in_memory"] = stats.rows_in_memory;
-        told["rows_in_file"] = stats.rows_in_file;
-        told["bytes"] = stats.bytes;
-        told["found"] = stats.found;
-        told["made"] = stats.made;
-        return told;
-      });
+  nb::class_<RowCache>(module, "Cache").def(nb::init<int64_t, bool>()).def("stats", [](RowCache& cache) {
+    const RowCache::Stats stats = cache.stats();
+    nb::dict told;
+    told["rows_in_memory"] = stats.rows_in_memory;
+    told["rows_in_file"] = stats.rows_in_file;
+    told["bytes"] = stats.bytes;
+    told["found"] = stats.found;
+    told["made"] = stats.made;
+    return told;
+  });
   module.def("cached", [](const Pipeline& child, std::shared_ptr<RowCache> cache, uint64_t region, std::string where) {
     return made(cached(child.node, std::move(cache), region, std::move(where)));
   });
@@ -372,109 +270,6 @@ void add_operations(nb::module_& module) {
   });
 }
 
-void add_sources(nb::module_& module) {
-  module.def("table", [](std::string operation, nb::list columns, const SamplerHandle& sampler, std::string where) {
-    std::vector<TableColumn> told;
-    for (nb::handle each : columns) told.push_back(table_column(each[0], each[1], each[2]));
-    return made(table(std::move(operation), std::move(told), sampler.sampler, std::move(where)));
-  });
-  module.def("generator", [](nb::object open, Names columns, std::string where) {
-    return made(host_rows(rows_callback(std::move(open)), columns, where));
-  });
-  module.def("numbered",
-             [](int64_t count, nb::object read, Names columns, const SamplerHandle& sampler, std::string where) {
-               auto rows = [call = Callback(std::move(read))](int64_t index) {
-                 nb::gil_scoped_acquire lock;
-                 return row_of(call(index));
-               };
-               return made(host_numbered(count, std::move(rows), columns, sampler.sampler, where));
-             });
-  module.def("chosen",
-             [](const Pipeline& source, nb::list row, int64_t count, const SamplerHandle& sampler, std::string where) {
-               return made(chosen(source_of(source), row_of(row), count, sampler.sampler, where));
-             });
-  module.def("mnist", [](std::vector<std::pair<std::string, std::string>> files, const SamplerHandle& sampler,
-                         std::string where) { return made(mnist(files, sampler.sampler, where)); });
-  module.def("cifar", [](Names files, int labels, Names columns, const SamplerHandle& sampler, std::string where) {
-    return made(cifar(files, labels, columns, sampler.sampler, where));
-  });
-  module.def("text_files", [](Names files, const SamplerHandle& sampler, std::string where) {
-    return made(text_files(files, sampler.sampler, where));
-  });
-  module.def("csv_files", [](Names files, std::string delimiter, std::vector<std::vector<std::string>> columns,
-                             bool header, const SamplerHandle& sampler, std::string where) {
-    std::vector<CsvColumn> told;
-    for (const auto& each : columns) told.push_back({each.at(0), kind_of(each.at(1)), each.at(2)});
-    return made(csv_files(files, delimiter.at(0), std::move(told), header, sampler.sampler, where));
-  });
-  module.def("csv_header",
-             [](const std::string& file, const std::string& delimiter) { return csv_header(file, delimiter.at(0)); });
-  module.def("tfrecord", [](Names files, nb::list features, const SamplerHandle& sampler, std::string where) {
-    std::vector<Feature> told;
-    for (nb::handle each : features) {
-      Feature feature{nb::cast<std::string>(nb::object(each[0])), std::nullopt, std::nullopt};
-      if (!nb::object(each[1]).is_none()) feature.kind = kind_of(nb::cast<std::string>(nb::object(each[1])));
-      if (!nb::object(each[2]).is_none()) feature.shape = nb::cast<Shape>(nb::object(each[2]));
-      told.push_back(std::move(feature));
-    }
-    return made(unlocked([&] { return tfrecord(files, std::move(told), sampler.sampler, where); }));
-  });
-  module.def("mindrecord", [](Names files, Names columns, const SamplerHandle& sampler, std::string where) {
-    return made(unlocked([&] { return mindrecord(files, columns, sampler.sampler, where); }));
-  });
-  module.def("mindrecord_shards", &mindrecord_shards);
-  module.def("mindrecord_schema", [](const std::string& path) { return schema_list(mindrecord_schema(path)); });
-  module.def("check_schema", [](nb::list columns) { check_schema(mind_schema(columns)); });
-}
-
-void add_samplers(nb::module_& module) {
-  nb::class_<SamplerHandle>(module, "Sampler").def("add_child", [](SamplerHandle& sampler, const SamplerHandle& child) {
-    sampler.sampler->child = child.sampler;
-  });
-  module.def("sequential_sampler",
-             [](int64_t start, int64_t most) { return SamplerHandle{sequential_sampler(start, most)}; });
-  module.def("random_sampler",
-             [](bool replacement, int64_t most) { return SamplerHandle{random_sampler(replacement, most)}; });
-  module.def("distributed_sampler", [](int64_t shards, int64_t shard, bool shuffle, int64_t offset, int64_t most) {
-    return SamplerHandle{distributed_sampler(shards, shard, shuffle, offset, most)};
-  });
-  module.def("class_sampler", [](int64_t each, bool shuffle, std::string column, int64_t most) {
-    return SamplerHandle{class_sampler(each, shuffle, column, most)};
-  });
-  module.def("subset_sampler", [](std::vector<int64_t> rows, bool shuffle, int64_t most) {
-    return SamplerHandle{subset_sampler(std::move(rows), shuffle, most)};
-  });
-  module.def("weighted_sampler", [](std::vector<double> weights, bool replacement, int64_t most) {
-    return SamplerHandle{weighted_sampler(std::move(weights), replacement, most)};
-  });
-  module.def("host_sampler", [](nb::object order, int64_t most) {
-    auto rows = [call = Callback(std::move(order))](int64_t count, int64_t epoch) {
-      nb::gil_scoped_acquire lock;
-      return nb::cast<std::vector<int64_t>>(call(count, epoch));
-    };
-    return SamplerHandle{host_sampler(rows, most)};
-  });
-}
-
-void add_writers(nb::module_& module) {
-  nb::class_<MindWriter>(module, "MindWriter")
-      .def("__init__",
-           [](MindWriter* at, Names files, nb::list schema, Names index, int64_t header_size, int64_t page_size) {
-             new (at) MindWriter(std::move(files), mind_schema(schema), std::move(index), header_size, page_size);
-           })
-      .def("write",
-           [](MindWriter& writer, nb::handle row) {
-             const Row values = row_of(row);
-             unlocked([&] { writer.write(values); });
-           })
-      .def("commit", [](MindWriter& writer) { unlocked([&] { writer.commit(); }); });
-  module.def("schema_of", [](Names columns, nb::handle row) { return schema_list(schema_of(columns, row_of(row))); });
-  nb::class_<TfrecordWriter>(module, "TfrecordWriter")
-      .def(nb::init<const std::string&>())
-      .def("write", [](TfrecordWriter& writer, Names columns, nb::handle row) { writer.write(columns, row_of(row)); })
-      .def("commit", [](TfrecordWriter& writer) { unlocked([&] { writer.commit(); }); });
-}
-
 }  // namespace
 
 NB_MODULE(_data, module) {
@@ -505,14 +300,7 @@ NB_MODULE(_data, module) {
       .def("read", [](const Pipeline& pipeline, int64_t row) {
         auto source = source_of(pipeline);
         if (row < 0 || row >= source->count()) throw nb::index_error("no such row");
-        struct Here : Work {  // for the place in errors
-          Here(const Source& source, int64_t row) : source(source), row(row) {}
-          Row make(Run&) const override { return source.read(row); }
-          std::string origin() const override { return source.origin(row); }
-          const Source& source;
-          int64_t row;
-        };
-        return tuple_of(source->guarded(Here(*source, row), [&] { return source->read(row); }));
+        return tuple_of(source->read_checked(row));
       });
   nb::class_<Transform>(module, "Transform")
       .def("__init__",
@@ -523,6 +311,12 @@ NB_MODULE(_data, module) {
              new (at) Transform{transform(name, options)};
            })
       .def("apply", applied);
+  module.def("mixed", [](const std::vector<Transform*>& parts, std::vector<double> chances, bool shuffled,
+                         int64_t count, double probability) {
+    Mixture mixture{{}, std::move(chances), shuffled, count, probability};
+    for (const Transform* each : parts) mixture.functions.push_back(each->function);
+    return Transform{mixed(std::move(mixture))};
+  });
   module.def("transform_names", &transform_names);
   module.def("kind", [](const std::string& name) { return static_cast<int>(kind_named(name)); });
   module.def("encode_png", [](nb::handle image) {

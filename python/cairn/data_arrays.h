@@ -101,6 +101,8 @@ inline nb::object numpy_of(Array array) {
     nb::module_ numpy = nb::module_::import_("numpy");
     nb::list shape;
     for (int64_t size : array.shape) shape.append(size);
+    if (array.count() == 0)  // of which NumPy's decode makes floats
+      return numpy.attr("empty")(nb::tuple(shape), array.type.kind == Kind::bytes ? "S1" : "U1");
     nb::object made = numpy.attr("ndarray")(nb::tuple(shape), ("S" + std::to_string(array.type.size)).c_str(),
                                             nb::bytes(array.view().data(), array.view().size()));
     return array.type.kind == Kind::bytes ? nb::object(made.attr("copy")())

@@ -11,6 +11,7 @@ with a cairn.Error that names it; after that the job is of no more use. See docs
 import atexit
 import dataclasses
 import json
+import sys
 
 from cairn import _cairn
 
@@ -75,5 +76,7 @@ def describe():
 
 @atexit.register
 def _leave_at_exit():
+    if hasattr(sys, "last_value"):  # an exception ends this process: the others learn at once that it is gone
+        return
     while joined():
         leave()

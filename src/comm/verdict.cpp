@@ -44,16 +44,11 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
     if (!answers.count(rank))
       return {fmt::format("{} does not answer (it is stopped, or its machine is not reached) {}", who(rank), waiting),
               rank};
-  for (int rank : ranks) {
-    const Json call = call_of(rank);
-    if (call.is_null() || call.value("number", int64_t{0}) < number)
-      return {fmt::format("{} {}", behind_text(who(rank), call, number), waiting), rank};
-  }
   // The fewest agree with the one that is at fault; of two ranks that differ, the second is named.
   std::map<uint64_t, std::vector<int>> kinds;
   for (int rank : ranks)
-    if (call_of(rank).value("number", int64_t{0}) == number)
-      kinds[call_of(rank).value("digest", uint64_t{0})].push_back(rank);
+    if (const Json call = call_of(rank); !call.is_null() && call.value("number", int64_t{0}) == number)
+      kinds[call.value("digest", uint64_t{0})].push_back(rank);
   if (kinds.size() > 1) {
     const auto fewest = std::min_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
       return a.second.size() != b.second.size() ? a.second.size() < b.second.size() : a.second[0] > b.second[0];
@@ -63,6 +58,11 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
     return {fmt::format("ranks disagree on collective {} of group {}: {} calls {}, rank {} calls {}", number, group,
                         who(odd), call_text(call_of(odd)), other, call_text(call_of(other))),
             odd};
+  }
+  for (int rank : ranks) {
+    const Json call = call_of(rank);
+    if (call.is_null() || call.value("number", int64_t{0}) < number)
+      return {fmt::format("{} {}", behind_text(who(rank), call, number), waiting), rank};
   }
   return {fmt::format("no rank goes on, though all have come to number {} of group {}, {}", number, group, waiting), -1};
 }

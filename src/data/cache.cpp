@@ -128,7 +128,8 @@ void RowCache::keep(const Key& key, const Row& row) {
       return;
   }
   Held held{{}, offset};
-  for (const Array& array : row) held.row.push_back(in_memory ? copy_of(array) : Array{array.type, array.shape, {}, {}, false});
+  for (const Array& array : row)
+    held.row.push_back(in_memory ? copy_of(array) : Array{array.type, array.shape, {}, {}, false});
   std::lock_guard lock(mutex_);
   if (rows_.emplace(key, std::move(held)).second)
     ++(in_memory ? stats_.rows_in_memory : stats_.rows_in_file);

@@ -135,12 +135,13 @@ void hue(std::span<uint8_t> image, float amount) {
     angle = (angle * (spread ? divided((256 << 12) / (6.0 * spread)) : 0) + (1 << 11)) >> 12;
     const int full = (spread * (high ? divided((255 << 12) / static_cast<double>(high)) : 0) + (1 << 11)) >> 12;
     angle += angle < 0 ? 256 : 0;
-    const float at = static_cast<float>((std::min(angle, 255) + turn) & 255) * (6.f / 256),
+    const float at = static_cast<float>((std::min(angle, 255) + turn) & 255) * (6.f / 255),
                 s = static_cast<float>(full) * (1 / 255.f), v = static_cast<float>(high) * (1 / 255.f),
                 rest = at - std::floor(at);
     const float parts[] = {v, v * (1 - s), v * (1 - s * rest), v * (1 - s * (1 - rest))};
     constexpr int kSectors[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
-    for (int c = 0; c < 3; ++c) image[i + c] = to_u8(parts[kSectors[static_cast<int>(at) % 6][c]] * 255.f);
+    for (int c = 0; c < 3; ++c)
+      image[i + c] = static_cast<uint8_t>(parts[kSectors[static_cast<int>(at) % 6][c]] * 255.f);  // cut, not rounded
   }
 }
 

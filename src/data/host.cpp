@@ -13,9 +13,7 @@ class HostMapped : public Node {
         placing_(std::move(placing)) {}
 
   std::optional<int64_t> size() const override { return children[0]->size(); }
-  CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, epoch);
-  }
+  CursorPtr open(Run& run, int64_t epoch) const override { return std::make_unique<Rows>(*this, run, epoch); }
 
  private:
   struct Rows : Cursor {
@@ -54,9 +52,7 @@ class HostFiltered : public Node {
         places_(places_of(inputs.empty() ? child->columns : inputs, child->columns, "filter")) {}
 
   std::optional<int64_t> size() const override { return std::nullopt; }
-  CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, epoch);
-  }
+  CursorPtr open(Run& run, int64_t epoch) const override { return std::make_unique<Rows>(*this, run, epoch); }
 
  private:
   struct Rows : Cursor {

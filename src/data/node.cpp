@@ -21,7 +21,8 @@ std::vector<Run::Told> Run::operations() const {
   std::vector<Told> told;
   for (const Node* node : order_) {
     const auto& [place, measure, kept, ahead] = operations_.at(node);
-    const double queue = measure->taken ? static_cast<double>(measure->queued) / static_cast<double>(measure->taken) : 0;
+    const double queue =
+        measure->taken ? static_cast<double>(measure->queued) / static_cast<double>(measure->taken) : 0;
     told.push_back({node->operation, node->where, measure->rows, static_cast<double>(measure->busy_ns) * 1e-9,
                     static_cast<double>(measure->waited_ns) * 1e-9, queue, ahead});
   }
@@ -157,10 +158,8 @@ Window::Chunk* Window::front() {
 /// ready from now on.
 void Window::take(Chunk& chunk) {
   const bool late = !run_.pool().done(chunk);
-  const auto begin = std::chrono::steady_clock::now();
   run_.pool().wait(chunk, run_.settings.poll);
   Measure& measure = run_.measure(node_);
-  measure.waited_ns += (std::chrono::steady_clock::now() - begin).count();
   measure.taken += 1;
   size_t finished = 0;
   for (const auto& each : chunks_) finished += each->counted || run_.pool().done(*each);
@@ -172,9 +171,11 @@ void Window::take(Chunk& chunk) {
 }
 
 std::optional<Row> Window::next() {
+  const auto begin = std::chrono::steady_clock::now();
   Chunk* chunk = front();
   if (!chunk) return std::nullopt;
   if (taken_ == 0) take(*chunk);
+  run_.measure(node_).waited_ns += (std::chrono::steady_clock::now() - begin).count();
   Chunk::Slot& slot = chunk->slots[taken_++];
   last_ = std::move(slot.work);
   if (slot.error) std::rethrow_exception(slot.error);

@@ -46,7 +46,7 @@ class Stopwatch {
 struct Settings {
   uint64_t seed = 0;
   int workers = 2;
-  int ahead = 0;                         // tasks that may wait to be taken, 0: 2 for each worker at first, more where that helps
+  int ahead = 0;  // tasks that may wait to be taken, 0: 2 for each worker at first, more where that helps
   int64_t memory = int64_t{1} << 30;     // bytes of finished rows from which on no more are begun
   std::function<void()> poll = nullptr;  // called while the caller waits; may throw
   std::function<void(const std::string& place)> note = nullptr;  // called while an exception of a callback is handled

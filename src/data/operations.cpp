@@ -196,9 +196,7 @@ class BucketBatch : public Node {
   }
 
   std::optional<int64_t> size() const override { return std::nullopt; }
-  CursorPtr open(Run& run, int64_t epoch) const override {
-    return std::make_unique<Rows>(*this, run, epoch);
-  }
+  CursorPtr open(Run& run, int64_t epoch) const override { return std::make_unique<Rows>(*this, run, epoch); }
 
  private:
   struct Rows : Cursor {

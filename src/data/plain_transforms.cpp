@@ -27,12 +27,12 @@ Apply one_hot(const Options& options) {
     shape.push_back(classes);
     const Array numbers = cast(labels, Kind::i64);
     Array made = Array::make(Kind::f64, shape);
-    std::fill_n(made.write<double>(), made.count(), smoothing / static_cast<double>(std::max<int64_t>(classes - 1, 1)));
+    std::fill_n(made.write<double>(), made.count(), smoothing / static_cast<double>(classes));
     for (int64_t i = 0; i < numbers.count(); ++i) {
       const int64_t label = numbers.as<int64_t>()[i];
       if (label < 0 || label >= classes)
         fail(ErrorKind::invalid_argument, "", "the label {} is not in the range [0, {})", label, classes);
-      made.write<double>()[i * classes + label] = 1 - smoothing;
+      made.write<double>()[i * classes + label] += 1 - smoothing;
     }
     return cast(made, smoothing > 0 ? Kind::f32 : labels.type.kind);
   });
@@ -40,6 +40,7 @@ Apply one_hot(const Options& options) {
 
 Apply pad_end(const Options& options) {
   Fill fill{"value", {}, false, options.one("value", 0), ""};
+  if (options.has("text")) fill.text = std::string(options.arrays.at("text").view());
   for (double size : options.all("shape")) fill.shape.push_back(static_cast<int64_t>(size));
   return each_column([fill](const Array& value, Random&) {
     std::vector<Array> values{value};
@@ -48,28 +49,32 @@ Apply pad_end(const Options& options) {
   });
 }
 
+/// The columns, and constants before and after them, as one array of the first column's type.
 Apply concatenate(const Options& options) {
-  return each_column([options](const Array& value, Random&) {
-    std::vector<Array> parts;
-    if (options.has("prepend")) parts.push_back(options.arrays.at("prepend"));
-    parts.push_back(value);
+  return [options](Row& columns, Random&) {
+    std::vector<Array> parts(columns.begin(), columns.end());
+    if (options.has("prepend")) parts.insert(parts.begin(), options.arrays.at("prepend"));
     if (options.has("append")) parts.push_back(options.arrays.at("append"));
+    Type type = columns.at(0).type;
     int64_t rows = 0;
     for (Array& part : parts) {
       if (part.shape.empty()) part.shape = {1};
-      if (part.shape.size() != 1 || part.type.is_text())
-        fail(ErrorKind::unsupported, "", "expects numbers of one dimension");
-      part = cast(part, value.type.kind);
+      if (part.shape.size() != 1 || part.type.is_text() != type.is_text())
+        fail(ErrorKind::unsupported, "", "expects arrays of one dimension, all numbers or all texts");
+      if (type.is_text())
+        type.size = std::max(type.size, part.type.size);
+      else
+        part = cast(part, type.kind);
       rows += part.shape[0];
     }
-    Array made = Array::make(value.type, {rows});
+    Array made = Array::make(type, {rows});
+    std::memset(made.bytes(), 0, made.size());
     std::byte* to = made.bytes();
-    for (const Array& part : parts) {
-      std::memcpy(to, part.data, part.size());
-      to += part.size();
-    }
-    return made;
-  });
+    for (const Array& part : parts)
+      for (int64_t i = 0; i < part.shape[0]; ++i, to += type.size)
+        std::memcpy(to, part.data + i * part.type.size, part.type.size);
+    columns.assign(1, std::move(made));
+  };
 }
 
 Apply duplicate(const Options&) {

@@ -54,7 +54,8 @@ struct SourceRows : Cursor {
     if (at == order.size()) return nullptr;
     auto row = std::make_shared<SourceRow>(source, order[at++]);
     if (!now) return row;
-    return source.called(run, row->origin(), [&] { return std::make_shared<Ready>(row->make(run), row->origin(), row->key()); });
+    return source.called(run, row->origin(),
+                         [&] { return std::make_shared<Ready>(row->make(run), row->origin(), row->key()); });
   }
   int64_t skip(int64_t count) override {
     const int64_t passed = std::min<int64_t>(count, std::ssize(order) - static_cast<int64_t>(at));
@@ -294,6 +295,17 @@ class HostOrder : public Sampler {
 };
 
 }  // namespace
+
+Row Source::read_checked(int64_t index) const {
+  struct Here : Work {
+    Here(const Source& source, int64_t row) : source(source), row(row) {}
+    Row make(Run&) const override { return source.read(row); }
+    std::string origin() const override { return source.origin(row); }
+    const Source& source;
+    int64_t row;
+  };
+  return guarded(Here(*this, index), [&] { return read(index); });
+}
 
 CursorPtr Source::open(Run& run, int64_t epoch) const {
   Sampling sampling{this, epoch, run.settings.seed, run.random(*this, epoch, 0)};

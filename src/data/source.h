@@ -51,6 +51,8 @@ class Source : public Node {
   /// Called by several workers at once. Throws Error.
   virtual Row read(int64_t index) const = 0;
   virtual std::string origin(int64_t index) const { return fmt::format("row {}", index); }
+  /// The same, whose faults tell the row's place.
+  Row read_checked(int64_t index) const;
   /// A number that no other source has; one that chooses from another has that one's.
   virtual uint64_t identity() const { return identity_; }
   /// The labels of all rows.
@@ -99,7 +101,7 @@ NodePtr text_files(const std::vector<std::string>& files, SamplerPtr sampler, st
 /// CSV files (RFC 4180) without their first lines where they name columns; an empty cell is its column's default.
 struct CsvColumn {
   std::string name;
-  Kind kind = Kind::text;  // text, i32 or f32
+  Kind kind = Kind::text;  // text, i32, f32 or f64
   std::string otherwise;
 };
 NodePtr csv_files(const std::vector<std::string>& files, char delimiter, std::vector<CsvColumn> columns, bool header,

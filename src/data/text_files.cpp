@@ -128,7 +128,8 @@ class CsvFiles : public SpanSource {
              name_of(type_of(kind)));
       return Array::scalar(kind, number);
     };
-    return column.kind == Kind::i32 ? parsed(int32_t{}, Kind::i32) : parsed(float{}, Kind::f32);
+    if (column.kind == Kind::i32) return parsed(int32_t{}, Kind::i32);
+    return column.kind == Kind::f32 ? parsed(float{}, Kind::f32) : parsed(double{}, Kind::f64);
   }
 
   char delimiter_;

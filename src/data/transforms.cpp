@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace cairn::data {
 
@@ -16,6 +17,30 @@ class TableFunction : public Function {
  private:
   std::string name_;
   Apply apply_;
+};
+
+class Mixed : public Function {
+ public:
+  explicit Mixed(Mixture mixture) : mixture_(std::move(mixture)) {}
+  std::string name() const override { return "mixed"; }
+  void apply(Row& columns, Random& random) const override {
+    if (mixture_.probability < 1 && random.uniform() >= mixture_.probability) return;
+    std::vector<size_t> order(mixture_.functions.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (mixture_.shuffled) random.shuffle(order);
+    if (mixture_.count >= 0 && mixture_.count < std::ssize(order)) order.resize(static_cast<size_t>(mixture_.count));
+    for (size_t place : order) {
+      if (mixture_.chances[place] < 1 && random.uniform() >= mixture_.chances[place]) continue;
+      try {
+        mixture_.functions[place]->apply(columns, random);
+      } catch (const Error& error) {
+        fail(error.kind(), "", "{}: {}", mixture_.functions[place]->name(), error.message());
+      }
+    }
+  }
+
+ private:
+  Mixture mixture_;
 };
 
 /// (x - mean) / std, of HWC, as f32: HWC, or CHW in the same pass.
@@ -96,6 +121,11 @@ class Normalize : public Function {
   bool hwc_, to_chw_;
 };
 
+std::vector<std::span<const TransformRow>> families() {
+  return {image_transforms(), colour_transforms(), plain_transforms(),
+          text_transforms(),  level_transforms(),  warp_transforms()};
+}
+
 }  // namespace
 
 double Options::one(const std::string& name, double otherwise) const {
@@ -119,16 +149,23 @@ const std::vector<double>& Options::all(const std::string& name) const {
 FunctionPtr transform(const std::string& name, const Options& options) {
   if (name == "normalize")
     return std::make_shared<Normalize>(options.all("mean"), options.all("std"), options.one("is_hwc", 1) != 0, false);
-  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms()})
+  for (auto rows : families())
     for (const TransformRow& row : rows)
       if (name == row.name) return std::make_shared<TableFunction>(name, row.make(options));
   fail(ErrorKind::invalid_argument, "", "there is no transform '{}', there are {}", name,
        fmt::join(transform_names(), ", "));
 }
 
+FunctionPtr mixed(Mixture mixture) {
+  if (mixture.chances.size() != mixture.functions.size())
+    fail(ErrorKind::invalid_argument, "", "{} transforms have {} chances", mixture.functions.size(),
+         mixture.chances.size());
+  return std::make_shared<Mixed>(std::move(mixture));
+}
+
 std::vector<std::string> transform_names() {
   std::vector<std::string> names{"normalize"};
-  for (auto rows : {image_transforms(), colour_transforms(), plain_transforms()})
+  for (auto rows : families())
     for (const TransformRow& row : rows) names.push_back(row.name);
   std::sort(names.begin(), names.end());
   return names;

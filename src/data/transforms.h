@@ -20,6 +20,16 @@ struct Options {
 FunctionPtr transform(const std::string& name, const Options& options);
 std::vector<std::string> transform_names();
 
+/// Several functions in turn, with a probability in all and one for each; shuffled: in random order, `count` of them (-1: all).
+struct Mixture {
+  std::vector<FunctionPtr> functions;
+  std::vector<double> chances;
+  bool shuffled = false;
+  int64_t count = -1;
+  double probability = 1;
+};
+FunctionPtr mixed(Mixture mixture);
+
 using Apply = std::function<void(Row& columns, Random& random)>;
 using Change = std::function<Array(const Array& value, Random& random)>;  // of each column by itself
 
@@ -31,6 +41,9 @@ struct TransformRow {
 std::span<const TransformRow> image_transforms();
 std::span<const TransformRow> colour_transforms();
 std::span<const TransformRow> plain_transforms();
+std::span<const TransformRow> text_transforms();
+std::span<const TransformRow> level_transforms();
+std::span<const TransformRow> warp_transforms();
 
 Apply each_column(Change change);
 /// The array as another kind; to integers by truncation.

@@ -37,6 +37,7 @@ const std::vector<const Rule*>& all_rules() {
       &kHorovodQuery,
       &kHorovodOptimizer,
       &kHorovodBroadcast,
+      &kHorovodCallback,
       &kHorovodCollective,
       &kHorovodOther,
       &kStrategy,

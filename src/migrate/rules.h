@@ -47,8 +47,8 @@ extern const Rule kDropRemainder, kShard, kDatasetVariable, kLookupTable;
 extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope, kExperimentalOptions,
     kCudaEnvironment, kControlFlow, kHalfSum, kParameterServer;
 extern const Rule kLossScale, kLossScaleOptimizer, kGraphRewrite;
-extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCollective, kHorovodImport,
-    kHorovodOther;
+extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCallback,
+    kHorovodCollective, kHorovodImport, kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
 extern const Rule kTorchNames, kTorchModule, kTorchTraining, kTorchImports, kTorchMissing;

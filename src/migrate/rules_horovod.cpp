@@ -15,10 +15,25 @@ void left(Spot& spot, const std::string& why, const std::string& advice) {
   spot.file.find(spot.rule, spot.call, Severity::error, fmt::format("{} {}", spot.name.name, why), advice);
 }
 
+bool is_eager(const Context& file) { return file.own.tf == 2 || file.own.eager; }
+
+// The name in the platform's interface of TensorFlow 1, or in that of TensorFlow 2.
+std::string use(Rewrite& rewrite, const Context& file, std::string_view name1, std::string_view name2) {
+  return rewrite.use(std::string(is_eager(file) ? name2 : name1));
+}
+
+std::string use_size(Rewrite& rewrite, const Context& file) {
+  return use(rewrite, file, "get_npu_rank_size", "hccl.manage.api:get_rank_size");
+}
+
+std::string use_collectives(Rewrite& rewrite, const Context& file) {
+  return use(rewrite, file, "hccl_ops", "npu_bridge.hccl:hccl_ops");
+}
+
 void init(Spot& spot) {
   Context& file = spot.file;
   NodeId statement = file.syntax.parent(spot.call);
-  if (file.own.eager) return left(spot, "begins an eager script", "init_resource() needs graphs: call it by hand");
+  if (is_eager(file)) return neutralise(spot, "hvd.init is taken out: ranks are known from the start");
   if (file.syntax.kind(statement) != Kind::expression_statement)
     return left(spot, "is not a statement of its own", "call init_resource() by hand");
   Rewrite rewrite(spot);
@@ -38,11 +53,12 @@ void shutdown(Spot& spot) {
 void query(Spot& spot) {
   if (spot.name.name == "hvd.shutdown") return shutdown(spot);
   Rewrite rewrite(spot, fmt::format("{} asks the platform's collectives", spot.name.name));
+  const std::string name = spot.name.name == "hvd.rank"         ? "rank_id"
+                           : spot.name.name == "hvd.size"       ? "rank_size"
+                           : spot.name.name == "hvd.local_rank" ? "local_rank_id"
+                                                                : "local_rank_size";
   rewrite.replace(spot.file.syntax.child(spot.call, Field::function),
-                  rewrite.use("get_npu_" + (spot.name.name == "hvd.rank"         ? "rank_id"
-                                            : spot.name.name == "hvd.size"       ? std::string("rank_size")
-                                            : spot.name.name == "hvd.local_rank" ? "local_rank_id"
-                                                                                 : "local_rank_size")));
+                  use(rewrite, spot.file, "get_npu_" + name, "hccl.manage.api:get_" + name));
   rewrite.commit();
 }
 
@@ -59,10 +75,13 @@ std::string reduction(Context& file, NodeId value) {
 
 void optimizer(Spot& spot) {
   Context& file = spot.file;
-  Arguments bound = file.bind(
-      spot.call,
-      "optimizer name use_locking device_dense device_sparse compression sparse_as_dense backward_passes_per_step op");
-  NodeId value = bound.value("optimizer");
+  const bool tape = spot.name.name == "hvd.DistributedGradientTape";
+  const char* wrapped = tape ? "gradtape" : "optimizer";
+  Arguments bound =
+      file.bind(spot.call, tape ? "gradtape device_dense device_sparse compression sparse_as_dense op"
+                                : "optimizer name use_locking device_dense device_sparse compression sparse_as_dense "
+                                  "backward_passes_per_step op");
+  NodeId value = bound.value(wrapped);
   if (bound.open() || !bound.plain || value == kNoNode)
     return left(spot, "gets its arguments through * or **",
                 "wrap the optimizer with npu_distributed_optimizer_wrapper by hand");
@@ -75,10 +94,13 @@ void optimizer(Spot& spot) {
     return left(spot, fmt::format("reduces by {}", op == "?" ? "an unknown operation" : op),
                 "the platform's optimizer averages; reduce by hand with hccl_ops.allreduce");
   Rewrite rewrite(spot);
-  rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("npu_distributed_optimizer_wrapper"));
+  rewrite.replace(file.syntax.child(spot.call, Field::function),
+                  tape ? rewrite.use("npu_device.distribute:distributed_gradient_tape")
+                       : use(rewrite, file, "npu_distributed_optimizer_wrapper",
+                             "npu_device.distribute:npu_distributed_keras_optimizer_wrapper"));
   std::string dropped;
   for (const auto& [name, given] : bound.given) {
-    if (name == "optimizer") continue;
+    if (name == wrapped) continue;
     dropped += fmt::format("{}{}", dropped.empty() ? "" : ", ", name);
     for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
       if (Kind kind = file.syntax.kind(node); kind == Kind::attribute || kind == Kind::identifier)
@@ -86,17 +108,19 @@ void optimizer(Spot& spot) {
   }
   // Everything behind the optimizer goes at once, so that no comma is left between two removals.
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
-  NodeId kept = bound.given["optimizer"].argument;
+  NodeId kept = bound.given[wrapped].argument;
   if (arguments.size() > 1) {
     if (arguments.front() != kept)
-      return left(spot, "gets its optimizer behind other arguments", "put the optimizer first");
+      return left(spot, fmt::format("gets its {} behind other arguments", wrapped), "put it first");
     rewrite.replace(Span{file.syntax[kept].end, file.syntax[arguments.back()].end}, "");
   }
-  if (bound.given["optimizer"].keyword) rewrite.replace(Span{file.syntax[kept].begin, file.syntax[value].begin}, "");
+  if (bound.given[wrapped].keyword) rewrite.replace(Span{file.syntax[kept].begin, file.syntax[value].begin}, "");
   if (rewrite.commit() && !dropped.empty())
-    file.find(spot.rule, spot.call, Severity::note, fmt::format("{} of DistributedOptimizer left out", dropped),
+    file.find(spot.rule, spot.call, Severity::note, fmt::format("{} of {} left out", dropped, spot.name.name.substr(4)),
               "compression and fusion are options of the platform's collectives");
 }
+
+constexpr std::string_view kCallbacks = "npu_bridge.estimator.npu.npu_callbacks:";
 
 void broadcast_hook(Spot& spot) {
   Context& file = spot.file;
@@ -105,7 +129,9 @@ void broadcast_hook(Spot& spot) {
   if (bound.open() || !bound.plain) return left(spot, "gets its arguments through * or **", "write it by hand");
   Rewrite rewrite(spot);
   rewrite.replace(file.syntax.child(spot.call, Field::function),
-                  rewrite.use(callback ? "NPUBroadcastGlobalVariablesCallback" : "NPUBroadcastGlobalVariablesHook"));
+                  callback ? use(rewrite, file, "NPUBroadcastGlobalVariablesCallback",
+                                 std::string(kCallbacks) + "NPUBroadcastGlobalVariablesCallback")
+                           : rewrite.use("NPUBroadcastGlobalVariablesHook"));
   if (bound.has("device")) rewrite.remove_arguments(spot.call, {bound.given["device"].argument});
   std::string rank = callback ? "" : rewrite.use("get_npu_rank_id") + "()";
   if (!bound.has("root_rank"))
@@ -113,6 +139,14 @@ void broadcast_hook(Spot& spot) {
   else if (!callback)
     rewrite.insert(file.syntax[bound.given["root_rank"].argument].end,
                    ", " + std::string(bound.given["root_rank"].keyword ? "index=" : "") + rank, 1);
+  rewrite.commit();
+}
+
+// The callbacks that have the same name and arguments.
+void callback(Spot& spot) {
+  Rewrite rewrite(spot);
+  rewrite.replace(spot.file.syntax.child(spot.call, Field::function),
+                  rewrite.use(std::string(kCallbacks) + spot.name.name.substr(spot.name.name.rfind('.') + 1)));
   rewrite.commit();
 }
 
@@ -139,7 +173,7 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
   if (arguments.front() != bound.given["tensor"].argument)
     return left(spot, "gets its tensor behind other arguments", "put the tensor first");
-  rewrite.replace(file.syntax.child(spot.call, Field::function), rewrite.use("hccl_ops") + ".allreduce");
+  rewrite.replace(file.syntax.child(spot.call, Field::function), use_collectives(rewrite, file) + ".allreduce");
   for (const auto& [parameter, given] : bound.given)
     if (parameter != "tensor")
       for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
@@ -158,8 +192,7 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
                 parent == Kind::return_statement || parent == Kind::expression_statement || parent == Kind::list ||
                 parent == Kind::tuple || parent == Kind::expression_list || parent == Kind::list_comprehension ||
                 parent == Kind::parenthesized_expression;
-    rewrite.wrap(spot.call, bare ? "" : "(",
-                 fmt::format(" / {}(){}", rewrite.use("get_npu_rank_size"), bare ? "" : ")"));
+    rewrite.wrap(spot.call, bare ? "" : "(", fmt::format(" / {}(){}", use_size(rewrite, file), bare ? "" : ")"));
   }
   rewrite.commit();
 }
@@ -174,12 +207,11 @@ void collective(Spot& spot) {
     Arguments bound = file.bind(spot.call, "tensor name");
     if (bound.open() || !bound.plain || !bound.has("tensor"))
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.allgather by hand");
-    rewrite.replace(callee, rewrite.use("hccl_ops") + ".allgather");
+    rewrite.replace(callee, use_collectives(rewrite, file) + ".allgather");
     if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
-    rewrite.insert(
-        syntax[bound.given["tensor"].argument].end,
-        fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", rewrite.use("get_npu_rank_size")),
-        1);
+    rewrite.insert(syntax[bound.given["tensor"].argument].end,
+                   fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", use_size(rewrite, file)),
+                   1);
     rewrite.commit();
     return;
   }
@@ -187,7 +219,7 @@ void collective(Spot& spot) {
     Arguments bound = file.bind(spot.call, "tensor root_rank name");
     if (bound.open() || !bound.plain || !bound.has("tensor") || !bound.has("root_rank"))
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.broadcast by hand");
-    rewrite.replace(callee, rewrite.use("hccl_ops") + ".broadcast");
+    rewrite.replace(callee, use_collectives(rewrite, file) + ".broadcast");
     if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
     rewrite.wrap(bound.value("tensor"), "[", "]").insert(syntax[spot.call].end, "[0]", -(int64_t{1} << 41));
     rewrite.commit();
@@ -199,9 +231,15 @@ void collective(Spot& spot) {
   Arguments bound = file.bind(spot.call, global ? "root_rank" : "variables root_rank");
   if (tf.empty() || bound.open() || !bound.has("root_rank") || (!global && !bound.has("variables")))
     return left(spot, "cannot be rewritten here", "broadcast with hccl_ops.broadcast and assign");
+  if (is_eager(file) && !global) {
+    rewrite.replace(callee, rewrite.use("npu_device.distribute:broadcast"));
+    rewrite.commit();
+    return;
+  }
   std::string variables = global ? tf + ".global_variables()" : file.text(bound.value("variables"));
-  rewrite.replace(spot.call, fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])",
-                                         tf, variables, rewrite.use("hccl_ops"), file.text(bound.value("root_rank"))));
+  rewrite.replace(spot.call,
+                  fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])", tf,
+                              variables, use_collectives(rewrite, file), file.text(bound.value("root_rank"))));
   rewrite.commit();
 }
 
@@ -342,8 +380,8 @@ void whole_or_not(Context& file, const Rule& rule) {
 const Rule kHorovodInit = {
     .id = "horovod-init",
     .tier = Tier::safe,
-    .when = When::tf1,
-    .title = "hvd.init() becomes init_resource(), released when the process ends",
+    .when = When::always,
+    .title = "hvd.init() becomes init_resource(), released when the process ends; TensorFlow 2 needs none",
     .reason = "ranks and collectives come from the platform",
     .calls = {"hvd.init"},
     .at_call = init,
@@ -357,6 +395,11 @@ const Rule kHorovodInit = {
              "npu_sess)\natexit.register(shutdown_resource, npu_sess, npu_shutdown)\nprint(get_npu_rank_id(), "
              "os.name)\n",
              "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()\nn = hvd.size() * "
+             "hvd.local_rank()\n",
+             "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\npass\nn = "
+             "get_rank_size() * get_local_rank_id()\n",
+             "tf=2"},
             {"import horovod.torch as hvd\nhvd.init()\n", "", "tf=1"},
         },
 };
@@ -364,7 +407,7 @@ const Rule kHorovodInit = {
 const Rule kHorovodQuery = {
     .id = "horovod-query",
     .tier = Tier::safe,
-    .when = When::tf1,
+    .when = When::always,
     .title = "hvd.rank, size, local_rank, local_size ask the platform",
     .reason = "ranks come from the platform",
     .calls = {"hvd.rank", "hvd.size", "hvd.local_rank", "hvd.local_size", "hvd.shutdown"},
@@ -382,10 +425,10 @@ const Rule kHorovodQuery = {
 const Rule kHorovodOptimizer = {
     .id = "horovod-optimizer",
     .tier = Tier::review,
-    .when = When::tf1,
-    .title = "hvd.DistributedOptimizer becomes npu_distributed_optimizer_wrapper",
+    .when = When::always,
+    .title = "hvd.DistributedOptimizer and DistributedGradientTape become the platform's",
     .reason = "gradients are averaged over the ranks by the platform's collectives",
-    .calls = {"hvd.DistributedOptimizer"},
+    .calls = {"hvd.DistributedOptimizer", "hvd.DistributedGradientTape"},
     .at_call = optimizer,
     .examples =
         {
@@ -394,6 +437,12 @@ const Rule kHorovodOptimizer = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nopt = "
              "npu_distributed_optimizer_wrapper(opt)\n",
              "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ntape = hvd.DistributedGradientTape(tape, "
+             "compression=hvd.Compression.fp16)\nhvd.broadcast_variables(model.variables, root_rank=0)\n",
+             "import tensorflow as tf\nfrom npu_device.distribute import broadcast, distributed_gradient_tape\nimport "
+             "npu_device as npu\nnpu.open().as_default()\ntape = "
+             "distributed_gradient_tape(tape)\nbroadcast(model.variables, root_rank=0)\n",
+             "tf=2"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, "
              "op=hvd.Adasum)\n",
              "", "tf=1"},
@@ -403,7 +452,7 @@ const Rule kHorovodOptimizer = {
 const Rule kHorovodBroadcast = {
     .id = "horovod-broadcast",
     .tier = Tier::safe,
-    .when = When::tf1,
+    .when = When::always,
     .title = "Horovod's broadcast hook and callback become the platform's, with the same root",
     .reason = "all ranks start from the root's values",
     .calls = {"hvd.BroadcastGlobalVariablesHook", "hvd.callbacks.BroadcastGlobalVariablesCallback"},
@@ -423,10 +472,31 @@ const Rule kHorovodBroadcast = {
         },
 };
 
+const Rule kHorovodCallback = {
+    .id = "horovod-callback",
+    .tier = Tier::safe,
+    .when = When::always,
+    .title = "Horovod's callbacks for metrics and learning rates become those of npu_callbacks",
+    .reason = "they ask for the number of ranks and average over them",
+    .calls = {"hvd.callbacks.MetricAverageCallback", "hvd.callbacks.LearningRateWarmupCallback",
+              "hvd.callbacks.LearningRateScheduleCallback"},
+    .at_call = callback,
+    .examples =
+        {
+            {"import tensorflow as tf\nimport horovod.tensorflow.keras as hvd\nc = "
+             "[hvd.callbacks.MetricAverageCallback(), hvd.callbacks.LearningRateWarmupCallback(0.1, "
+             "warmup_epochs=3)]\n",
+             "import tensorflow as tf\nfrom npu_bridge.estimator.npu.npu_callbacks import LearningRateWarmupCallback, "
+             "MetricAverageCallback\nc = [MetricAverageCallback(), LearningRateWarmupCallback(0.1, warmup_epochs=3)]\n",
+             "tf=2"},
+            {"import tensorflow as tf\nc = callbacks.MetricAverageCallback()\n", "", "tf=2"},
+        },
+};
+
 const Rule kHorovodCollective = {
     .id = "horovod-collective",
     .tier = Tier::review,
-    .when = When::tf1,
+    .when = When::always,
     .title = "Horovod's collectives become hccl_ops",
     .reason = "an average is a sum divided by the number of ranks; other reductions keep their operation",
     .calls = {"hvd.allreduce", "hvd.allgather", "hvd.broadcast", "hvd.broadcast_global_variables",
@@ -458,7 +528,7 @@ const Rule kHorovodCollective = {
 const Rule kHorovodOther = {
     .id = "horovod-import",
     .tier = Tier::safe,
-    .when = When::tf1,
+    .when = When::always,
     .title = "Horovod is replaced in a file as a whole, its import too, or left as a whole; what stops it is reported",
     .reason = "ranks of two libraries in one program would not know of each other",
     .calls = {},

@@ -295,10 +295,10 @@ void note_launcher(FileResult& file) {
     std::string_view word, advice;
   };
   static constexpr Word words[] = {
-      {"horovodrun", "start one process a rank with RANK_ID and RANK_SIZE, or with mpirun"},
+      {"horovodrun", "start the ranks with cairn launch -n N"},
       {"CUDA_VISIBLE_DEVICES", "it does nothing here; use ASCEND_DEVICE_ID"},
       {"nvidia-smi", "take it out: there is no GPU to watch"},
-      {"torchrun", "start one process a rank with RANK_ID and RANK_SIZE"},
+      {"torchrun", "start the ranks with cairn launch -n N"},
       {"--use_tpu=true", "use --use_tpu=false"},
       {"TF_XLA_FLAGS", "it does nothing here"},
   };

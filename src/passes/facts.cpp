@@ -64,10 +64,10 @@ bool powers_of_two(const Tensor& tensor) {
 }
 
 bool makes_no_digits(const Node& node) {
-  constexpr std::string_view kNames[] = {"reshape", "transpose", "broadcast_to", "concat",   "tile",       "slice",
-                                         "reverse", "gather",    "gather_nd",    "identity", "relu",       "neg",
-                                         "abs",     "sign",      "maximum",      "minimum",  "max_pool2d", "max_pool3d",
-                                         "select",  "floor",     "ceil",         "round",    "reduce_max", "reduce_min"};
+  constexpr std::string_view kNames[] = {
+      "reshape",    "transpose",  "broadcast_to", "concat", "tile", "slice", "reverse",    "gather",
+      "gather_nd",  "identity",   "relu",         "neg",    "abs",  "sign",  "maximum",    "minimum",
+      "max_pool2d", "max_pool3d", "select",       "floor",  "ceil", "round", "reduce_max", "reduce_min"};
   return std::find(std::begin(kNames), std::end(kNames), node.op->name) != std::end(kNames);
 }
 

@@ -6,6 +6,7 @@
 #include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "plan/items.h"
+#include "plan/keep_narrow.h"
 #include "plan/scans.h"
 
 namespace cairn {
@@ -156,6 +157,7 @@ void prepare(const Module& module, Function& function, const PlanOptions& option
                   [](const Engine* engine) { return engine->memory().is_host(); }))
     make_scans(function.body);
   decompose(module, function, options);
+  keep_narrow(function.body);
 }
 
 }  // namespace cairn

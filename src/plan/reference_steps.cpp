@@ -24,7 +24,8 @@ double seconds_of(const Cost& cost, const Cost& rate) {
   return kStepSeconds + cost.flops / rate.flops + cost.bytes / rate.bytes;
 }
 
-/// Whether the group falls to the reference engine. Operators from users and collectives do not count: no engine has another kernel.
+/// Whether the group falls to the reference engine. Operators from users and collectives do not count: no engine has another
+/// kernel.
 bool is_reference(const Engine* engine, const Group& group, const PlanOptions& options) {
   return options.engines.size() > 1 && engine == options.engines.back() && !group.nodes.empty() &&
          !group.last().op->user && !group.last().op->has(kCollective);

@@ -410,6 +410,7 @@ void advise_on_spread(const Analysis& analysis, std::vector<Advice>& list) {
 std::vector<Advice> advise(const Recording& recording, const Analysis& analysis, const Machine& machine) {
   std::vector<Advice> list;
   advise_on_host(sums_of(analysis), list);
+  advise_on_data(recording, list);
   if (analysis.op_time > 0) {
     advise_on_fallback(recording, analysis, list);
     advise_on_roofline(recording, analysis, machine, list);

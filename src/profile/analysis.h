@@ -98,6 +98,7 @@ std::vector<RangeTotal> total_ranges(const Recording& recording);
 std::vector<int64_t> live_bytes(const PlanInfo& plan);
 /// Least time that the machine could need over the time taken; nothing when the machine or the work is not known.
 std::optional<double> roofline_share(const StepInfo& step, const StepTotal& total, const Machine& machine);
+void advise_on_data(const Recording& recording, std::vector<Advice>& list);
 std::vector<Advice> advise(const Recording& recording, const Analysis& analysis, const Machine& machine);
 inline uint32_t main_model(const Analysis& analysis) { return analysis.model; }
 

@@ -28,6 +28,7 @@ constexpr std::string_view kReadme = R"(What is what
   static_op_mem   memory of each step's results  memory_record  arenas as they were made
   operator_memory when they came and went, in the first 100,000 executions
   msprof_tx       the program's own ranges, where it has some
+  data_pipeline   operations of its data pipelines, where it has some
   msprof_*.json, step_trace_*.json   timelines for chrome://tracing (the first 500,000 steps)
   trace_*.perfetto-trace             the whole timeline for ui.perfetto.dev
 Above this folder: index.html, the page to start with, and msprof_*.db, for sqlite3.

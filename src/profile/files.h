@@ -23,6 +23,9 @@ void write_perfetto(const Recording& recording, const Analysis& analysis, const 
 void write_database(const Recording& recording, const Analysis& analysis, const std::string& path);
 void write_page(const Recording& recording, const Analysis& analysis, const Machine& machine, const std::string& path);
 
+/// No file where there is no pipeline.
+void write_data_pipelines(const Recording& recording, const std::string& path);
+
 /// Task Type of a step's kind: AI_CORE, AI_VECTOR_CORE, AI_CPU.
 const char* task_type(const StepInfo& step);
 /// CLOCK_MONOTONIC ns as ns since 1970.

@@ -347,6 +347,7 @@ Recording read_recording(const std::string& folder) {
   std::vector<std::shared_ptr<const MappedFile>> parts;
   for (const std::string& part : names) parts.push_back(MappedFile::open(part));
   Recording recording = Reader(folder, path, file->bytes()).read(parts);
+  recording.pipelines = read_data_pipelines(folder);
   std::string name = fs::path(folder).filename().string();
   size_t from = name.find('_', 5), to = name.rfind('_');
   recording.time = from != std::string::npos && to > from ? name.substr(from + 1, to - from - 1) : "0";

@@ -62,6 +62,21 @@ struct SessionInfo {
   double step_cost_ns = 0;  // of one recorded step
 };
 
+/// What one operation of a data pipeline did.
+struct DataOperation {
+  std::string operation, where;  // "map", "train.py:12" or empty
+  int64_t rows = 0;
+  double busy_s = 0, waited_s = 0;  // in the workers; for its rows, of what takes them
+  double queue = 0, ahead = 0;      // rows or batches that lay ready on average, and how many might
+};
+
+/// An iterator over a data pipeline; the operations from the sources on.
+struct DataPipeline {
+  double seconds = 0;
+  int64_t workers = 0;
+  std::vector<DataOperation> operations;
+};
+
 struct Recording {
   std::string folder, time;  // "20240131120000123", from the folder's name
   SessionInfo session;
@@ -70,12 +85,17 @@ struct Recording {
       counts;                  // `plan` is an index into plans; ops ordered by begin, outer first
   std::vector<Record> ranges;  // of the user's, in the same order; `step` is an index into range_names
   std::vector<std::string> range_names;
+  std::vector<DataPipeline> pipelines;
   uint64_t dropped = 0;
   std::string remark;  // what is missing from the file, empty when nothing
 };
 
 /// Reads a PROF_* folder. Throws Error not_found, io, invalid_model; a file that was cut off is read as far as it goes.
 Recording read_recording(const std::string& folder);
+/// In a recording's folder; written by cairn.data.
+inline constexpr const char* kDataPipelines = "host/data/data_pipelines.json";
+/// None where the file is not there. Throws Error io.
+std::vector<DataPipeline> read_data_pipelines(const std::string& folder);
 /// The PROF_* folders at or directly below `folder`, oldest first. Throws Error not_found when there is none.
 std::vector<std::string> find_recordings(const std::string& folder);
 

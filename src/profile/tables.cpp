@@ -290,6 +290,7 @@ void write_tables(const Recording& recording, const Analysis& analysis, const st
   write_fusion_op(recording, path("fusion_op"));
   write_api_statistic(recording, path("api_statistic"));
   write_ranges(recording, path("msprof_tx"));
+  write_data_pipelines(recording, path("data_pipeline"));
   write_static_memory(recording, path("static_op_mem"));
   write_memory_record(recording, path("memory_record"));
   write_operator_memory(recording, path("operator_memory"));

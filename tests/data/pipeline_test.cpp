@@ -11,7 +11,8 @@ namespace {
 NodePtr numbers(int64_t count, bool shuffled) {
   Array values = Array::make(Kind::i64, {count});
   for (int64_t i = 0; i < count; ++i) values.write<int64_t>()[i] = i;
-  return table("slices", {{"x", {}, false, {}, values}}, shuffled ? random_sampler(false, 0) : sequential_sampler(0, 0), "test:1");
+  return table("slices", {{"x", {}, false, {}, values}}, shuffled ? random_sampler(false, 0) : sequential_sampler(0, 0),
+               "test:1");
 }
 
 /// Adds a random number from 0 to 999 times 1000.

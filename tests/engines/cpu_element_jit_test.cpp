@@ -125,7 +125,9 @@ TEST_F(CpuElementKernel, elements_of_16_bits_are_read_and_written_in_place) {
       const auto narrow = [&](float value) {
         return form == Form::halves ? float_to_half(value) : float_to_bfloat(value);
       };
-      const auto wide = [&](uint16_t bits) { return form == Form::halves ? half_to_float(bits) : bfloat_to_float(bits); };
+      const auto wide = [&](uint16_t bits) {
+        return form == Form::halves ? half_to_float(bits) : bfloat_to_float(bits);
+      };
       ElementSpec spec{.single = {false, false}, .inputs = {form, Form::floats}, .outputs = {form}};
       spec.code.push_back({ElementOp::mul, {0, 1}, 0, 0, -1});
       spec.code.push_back({form == Form::halves ? ElementOp::round_half : ElementOp::round_brain, {2}, 0, 0, 0});

@@ -1,4 +1,4 @@
-"""Small data sets of images with annotations, in the layouts that they are published in: Coco, VOC, CelebA, Manifest.
+"""Small data sets in the layouts that they are published in: Coco, VOC, CelebA, Manifest, texts, letters.
 
     python annotated_folders.py FOLDER OUT.json     what real MindSpore reads from them
 """
@@ -84,9 +84,30 @@ def manifest(folder):
     (folder / "all.manifest").write_text("\n".join(lines) + "\n")
 
 
+def published(folder):
+    """Texts as lines, CSV and folders, and letters as idx files."""
+    for part, count in (("train", 3), ("test", 2)):
+        for name, columns in (("three", 3), ("two", 2), ("four", 4)):
+            (folder / name).mkdir(exist_ok=True)
+            lines = [",".join(f'"{part} {row}, {column}"' for column in range(columns)) for row in range(count)]
+            (folder / name / f"{part}.csv").write_text("\n".join(lines) + "\n")
+        for kind in ("pos", "neg"):
+            (folder / "imdb" / part / kind).mkdir(parents=True)
+            for number in range(count):
+                (folder / "imdb" / part / kind / f"{number}_7.txt").write_text(f"{part} {kind} {number} é")
+        (folder / "idx").mkdir(exist_ok=True)
+        for begin in (f"emnist-letters-{part}", {"train": "train", "test": "t10k"}[part]):
+            images = bytes([0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, 28, 0, 0, 0, 28]) + bytes(range(1, 1 + count)) * 784
+            (folder / "idx" / f"{begin}-images-idx3-ubyte").write_bytes(images)
+            (folder / "idx" / f"{begin}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, count, *range(count)]))
+    (folder / "lines").mkdir()
+    for name in ("ptb.train.txt", "ptb.test.txt", "wiki.train.tokens"):
+        (folder / "lines" / name).write_text(f"first of {name}\n\n second \n")
+
+
 def make(folder):
     """All of them below a folder."""
-    for maker in (coco, voc, celeba, manifest):
+    for maker in (coco, voc, celeba, manifest, published):
         (folder / maker.__name__).mkdir(parents=True)
         maker(folder / maker.__name__)
 
@@ -106,6 +127,15 @@ def pipelines(ds, folder):
         told[f"celeba {usage}"] = ds.CelebADataset(str(folder / "celeba"), usage=usage, shuffle=False, decode=usage == "test")
     told["manifest train"] = ds.ManifestDataset(str(folder / "manifest/all.manifest"), shuffle=False)
     told["manifest eval"] = ds.ManifestDataset(str(folder / "manifest/all.manifest"), "eval", class_indexing={"cat": 3, "dog": 1}, shuffle=False, decode=True)
+    for name, where in (("AGNews", "three"), ("SogouNews", "three"), ("AmazonReview", "three"), ("DBpedia", "three"), ("YahooAnswers", "four"),
+                        ("YelpReview", "two")):  # fmt: skip
+        told[name] = getattr(ds, f"{name}Dataset")(str(folder / "published" / where), "train", shuffle=False)
+    for usage in ("train", "test", "all"):
+        told[f"imdb {usage}"] = ds.IMDBDataset(str(folder / "published/imdb"), usage, shuffle=False)
+        told[f"emnist {usage}"] = ds.EMnistDataset(str(folder / "published/idx"), "letters", usage, shuffle=False)
+    told["kmnist"] = ds.KMnistDataset(str(folder / "published/idx"), "test", shuffle=False)
+    told["penn"] = ds.PennTreebankDataset(str(folder / "published/lines"), "train", shuffle=False)
+    told["wiki"] = ds.WikiTextDataset(str(folder / "published/lines"), "train", shuffle=False)
     return told
 
 

@@ -394,3 +394,22 @@ def read_mutants(tmp_path, kind, count):
             assert str(path) in str(error)
     assert sentences > count // 20
 
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png"])
+def test_damaged_images_leave_no_memory_behind(kind):
+    good = JPEG if kind == "jpeg" else cairn._data.encode_png(images()[0])
+    decode, faults = t.decode(), 0
+
+    def turns(count):
+        nonlocal faults
+        for size in range(count):
+            try:
+                t.apply(decode, np.frombuffer(good[: 20 + size % (len(good) - 20)], np.uint8))
+            except cairn.Error:
+                faults += 1
+        return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    turns(1000)
+    before = turns(1000)
+    assert turns(6000) < before + (4 << 20) and faults > 7000

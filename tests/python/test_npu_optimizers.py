@@ -128,14 +128,3 @@ def test_npu_optimizer_wants_a_manager_to_scale():
         npu_init.NPUOptimizer(tf.train.GradientDescentOptimizer(0.1), is_loss_scale=True)
     optimizer = npu_init.NPUOptimizer(tf.train.GradientDescentOptimizer(0.1))
     assert optimizer.get_name() == "NPUOptimizerGradientDescentOptimizer"
-
-
-def test_several_ranks_are_refused_where_results_would_differ(monkeypatch):
-    monkeypatch.setenv("RANK_SIZE", "2")
-    sentence = "RANK_SIZE is 2, but training over several ranks is not supported yet"
-    with pytest.raises(RuntimeError, match=sentence):
-        npu_init.NPUDistributedOptimizer(tf.train.GradientDescentOptimizer(0.1))
-    with pytest.raises(RuntimeError, match=sentence):
-        hccl_ops.allreduce(tf.constant(1.0), "sum")
-    with pytest.raises(RuntimeError, match=sentence):
-        npu_init.npu_hooks_append()

@@ -13,7 +13,7 @@ tensorflow_adapter.use_packages()
 PROJECTS = ROOT / "examples" / "migrate"
 QUICK = ["keras_fit", "estimator_linear", "tf2_loop"]
 LONG = ["session_mlp", "tpu_estimator", "mirrored_estimator", "monitored_hooks", "horovod_mnist", "slim_cnn", "trainer_class",
-        "rnn_project", "tf2_fit"]  # fmt: skip
+        "rnn_project", "tf2_fit", "horovod_lenet", "horovod_keras", "horovod_tape"]  # fmt: skip
 STEPS = 8
 
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "console.h"
+#include "launch.h"
 #include "model/om_file.h"
 #include "process.h"
 #include "profile.h"
@@ -29,9 +30,11 @@ Examples:
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
   cairn verify model.om --against saved_model/ compares with the framework that made it
   cairn diff model.om model.onnx               the first operator that computes something else
+  cairn data inspect train.mindrecord0         columns, rows and labels of a data set; a page of pictures
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn ms train.py --epochs 1                 a MindSpore script, without MindSpore
   cairn simulate profiles --ranks 8,64 ...     how training would scale, from one rank
+  cairn launch -n 4 train.py                   the same script as four processes of one job
   cairn VERB --help                            examples of each verb
 
 Also: atc, omg, msame, msprof and msaccucmp, with the options of the platform's tools.)";
@@ -67,6 +70,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   }
 #endif
   if (!arguments.empty() && arguments[0] == "profile") return profile_main({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "launch") return launch_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "atc") return atc_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "omg") return omg_main({arguments.begin() + 1, arguments.end()});
   if (!arguments.empty() && arguments[0] == "msame") return msame_main({arguments.begin() + 1, arguments.end()});
@@ -107,6 +111,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   add_check(app, run);
   add_op(app, run);
   add_simulate(app, run);
+  add_data(app, run);
   app.add_verb("profile", "where the time of a run goes, of any program").prefix_command();
 #ifdef CAIRN_MIGRATE
   app.add_verb("migrate", "move training scripts to this platform").prefix_command();
@@ -114,6 +119,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
 #ifdef CAIRN_COMPARE
   app.add_verb("compare", "dump files against dump files").prefix_command();
 #endif
+  app.add_verb("launch", "start a training script as several processes of one job").prefix_command();
   app.add_verb("tf1", "run a TensorFlow 1 training script on the engine").prefix_command();
   app.add_verb("ms", "run a MindSpore script on the engine").prefix_command();
   app.add_verb("port", "migrate a training script, train it on both engines, compare").prefix_command();

@@ -110,8 +110,24 @@ void print_ranges(const Exported& made) {
   table.print();
 }
 
+void print_pipelines(const Exported& made) {
+  for (const DataPipeline& pipeline : made.recording.pipelines) {
+    Table table({"operation of a data pipeline", ">rows", ">busy", ">waited for", ">ready", ">of"});
+    for (const DataOperation& each : pipeline.operations) {
+      const bool handed_over = each.ahead > 0;
+      table.add({each.where.empty() ? each.operation : each.operation + " (" + each.where + ")",
+                 std::to_string(each.rows), seconds_text(each.busy_s), handed_over ? seconds_text(each.waited_s) : "",
+                 handed_over ? fmt::format("{:.1f}", each.queue) : "",
+                 handed_over ? fmt::format("{:.0f}", each.ahead) : ""});
+    }
+    fmt::print("\n");
+    table.print();
+  }
+}
+
 void print_iterations(const Exported& made) {
   const Analysis& analysis = made.analysis;
+  if (analysis.iterations.empty()) return;
   uint32_t model = main_model(analysis);
   auto mine = std::count_if(analysis.iterations.begin(), analysis.iterations.end(),
                             [&](auto& each) { return each.model == model; });
@@ -350,13 +366,16 @@ void export_and_print(const std::string& folder) {
   print_iterations(made);
   print_steps(made);
   print_ranges(made);
+  print_pipelines(made);
   for (const Advice& advice : advise(made.recording, made.analysis, made.machine))
     fmt::print("\n{} {}\n  {}\n", bold("advice:"), wrapped(advice.text, 8, 2, kColumns),
                wrapped(advice.evidence, 2, 2, kColumns));
   if (!made.recording.session.counters.empty()) fmt::print("\nnote: {}\n", made.recording.session.counters);
   if (!made.recording.remark.empty()) fmt::print("\nnote: {}\n", made.recording.remark);
   if (!made.left_out.empty()) fmt::print("\nnote: {}\n", made.left_out);
-  fmt::print("\nrecording took {:.2f} % of the steps' time\npage: {}\n", 100 * made.analysis.overhead, made.page);
+  if (!made.recording.ops.empty())
+    fmt::print("\nrecording took {:.2f} % of the steps' time", 100 * made.analysis.overhead);
+  fmt::print("\npage: {}\n", made.page);
 }
 
 int profile_main(const std::vector<std::string>& arguments) {

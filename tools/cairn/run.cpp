@@ -4,6 +4,7 @@
 
 #include "arrays.h"
 #include "observe/dump.h"
+#include "parts.h"
 #include "support/files.h"
 #include "verbs.h"
 
@@ -83,7 +84,10 @@ int run_once(const RunOnce& once) {
   if (model->state().empty()) say_estimate(*model, inputs);
   if (!once.zeros && once.inputs.size() < inputs.size())
     fmt::print(stderr, "note: what --input does not give is made\n");
-  std::vector<Tensor> outputs = run_model(once, *model, inputs);
+  const Parts parts;
+  inputs = parts.mine(*model, std::move(inputs));
+  const std::vector<Tensor> outputs = parts.together(*model, run_model(once, *model, inputs));
+  if (!parts.first()) return 0;
   const auto& ports = model->outputs();
   if (!once.output.empty()) write_outputs(ports, outputs, expand_home(once.output));
   Json json = Json::array();
@@ -128,7 +132,9 @@ void add_run(Verb& app, Run& run) {
   verb.footer(
       "\nExamples:\n  cairn run model.om --input x=image.npy\n  cairn run model.onnx --input-shape=\"x:8,3,224,224\" "
       "-o out.npz\n"
-      "  cairn run saved_model/ --zeros --json\n  cairn run model.om --dump dumps/ --dump-data stats");
+      "  cairn run saved_model/ --zeros --json\n  cairn run model.om --dump dumps/ --dump-data stats\n  cairn launch "
+      "-n 2 cairn run "
+      "model.om --input x=images.npy -o out   each process runs its part of the batch");
   verb.callback([once, &run] { run = [once] { return run_once(*once); }; });
 }
 

@@ -32,6 +32,7 @@ void add_why(Verb& app, Run& run);
 void add_check(Verb& app, Run& run);
 void add_simulate(Verb& app, Run& run);
 void add_op(Verb& app, Run& run);
+void add_data(Verb& app, Run& run);
 
 /// The platform's own tools: arguments without the program's name.
 int atc_main(const std::vector<std::string>& arguments);

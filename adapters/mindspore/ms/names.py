@@ -42,8 +42,7 @@ REFUSED = {
     "mindspore.ops.DataType": ("kernels of other languages are not supported here", "cairn.op"),
 }
 REFUSED.update((f"mindspore.dataset.{name}", ("this source is not read yet", "GeneratorDataset over a reader of your own")) for name in (
-    "CLUEDataset", "CelebADataset", "CocoDataset", "FlickrDataset", "GraphData", "InMemoryGraphDataset", "ManifestDataset", "OBSMindDataset",
-    "RandomDataset", "SBUDataset", "VOCDataset"))  # fmt: skip
+    "CLUEDataset", "FlickrDataset", "InMemoryGraphDataset", "OBSMindDataset", "RandomDataset", "SBUDataset"))  # fmt: skip
 REFUSED.update((f"mindspore.dataset.{name}", ("callbacks of a pipeline are not supported", "mindspore.train.Callback")) for name in (
     "DSCallback", "WaitedDSCallback"))  # fmt: skip
 

@@ -15,10 +15,10 @@ thread, in the order of the rows.
 """
 
 import atexit
-import weakref
+import time
 
 from cairn import _data
-from cairn.data import samplers, transforms
+from cairn.data import reports, samplers, transforms
 from cairn.data.annotated import celeba, coco, manifest, voc  # noqa: F401
 from cairn.data.nodes import Cache, Dataset
 from cairn.data.sources import (  # noqa: F401
@@ -39,13 +39,11 @@ __all__ = ["Cache", "Dataset", "Iterator", "MindRecordWriter", "TFRecordWriter",
            "mindrecord", "mnist", "samplers", "slices", "text_files", "tfrecord", "transforms", "voc", "write_mindrecord", "write_tfrecord"]  # fmt: skip
 
 
-_running = weakref.WeakSet()
-
-
 @atexit.register
 def _stop_all():
-    for iterator in list(_running):
+    for iterator in list(reports.running):
         iterator.stop()
+    reports.write_requested()
 
 
 class Iterator:
@@ -55,8 +53,9 @@ class Iterator:
         seed, epoch, row = (state["seed"], state["epoch"], state["row"]) if state else (seed, 0, 0)
         self.columns = dataset.columns
         self._last = None if epochs is None else epoch + epochs
+        self._workers, self._begun = workers, time.monotonic()
         self._rows = _data.Rows(dataset.node, seed, workers, ahead, memory, epoch, row)
-        _running.add(self)
+        reports.running.add(self)
 
     def __iter__(self):
         return self
@@ -80,7 +79,12 @@ class Iterator:
 
     def stop(self):
         """Ends its threads. Dropping the iterator does it too."""
+        reports.keep(self)
         self._rows.stop()
+
+    def __del__(self):
+        if hasattr(self, "_rows") and reports is not None:  # the interpreter may be going
+            self.stop()
 
     def __enter__(self):
         return self
@@ -90,9 +94,10 @@ class Iterator:
 
     def report(self):
         """{"operations": [{"operation", "where", "rows", "busy_s", "waited_s": how long what takes its rows waited for them, "queue":
-        rows or batches that lay ready on average, "ahead": how many might}], "bytes" and "most_bytes" of rows that lie ready, "advice"}."""
+        rows or batches that lay ready on average, "ahead": how many might}], "seconds" since it was made, "workers", "bytes" and "most_bytes" of rows that lie ready, "advice"}."""
         told = self._rows.report()
         if told:
+            told["seconds"], told["workers"] = time.monotonic() - self._begun, self._workers
             told["advice"] = _advice(told)
         return told
 

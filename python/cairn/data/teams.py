@@ -136,8 +136,7 @@ class _Worker:
     def _start(self):
         tasks, self._tasks = os.pipe()
         self._results, results = os.pipe()
-        for flushed in (sys.stdout, sys.stderr):
-            flushed.flush()
+        _flush()
         self.process = os.fork()
         if self.process == 0:
             _child(self._function, self._seed, self._memories, tasks, results, _parents_ends | {self._tasks, self._results})
@@ -209,6 +208,12 @@ class _Worker:
             return 0
 
 
+def _flush():
+    for each in (sys.stdout, sys.stderr):
+        if each is not None:
+            each.flush()
+
+
 def _write(descriptor, message):
     data = memoryview(_HEAD.pack(len(message)) + message)
     while data:
@@ -255,7 +260,10 @@ def _child(function, seed, memories, tasks, results, parents):
     except BaseException:
         traceback.print_exc()
     finally:
-        os._exit(status)
+        try:
+            _flush()
+        finally:
+            os._exit(status)
 
 
 def _answer(function, seed, memory, places, end, epoch, row):

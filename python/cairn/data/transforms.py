@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cairn import _data
 from cairn._data import Transform, kind
 
 NEAREST, LINEAR, CUBIC, AREA = 0, 2, 3, 4
@@ -9,9 +10,19 @@ _BORDERS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3}
 
 
 def make(name, **options):
-    """A transform of the library's table: numbers and lists of numbers."""
-    numbers = {key: [float(each) for each in (value if isinstance(value, (list, tuple)) else [value])] for key, value in options.items()}
-    return Transform(name, numbers, {})
+    """A transform of the library's table: numbers, lists of numbers, texts, arrays."""
+    numbers, arrays = {}, {}
+    for key, value in options.items():
+        if isinstance(value, (str, np.ndarray)):
+            arrays[key] = np.asarray(value)
+        else:
+            numbers[key] = [float(each) for each in (value if isinstance(value, (list, tuple)) else [value])]
+    return Transform(name, numbers, arrays)
+
+
+def mixed(transforms, chances=None, shuffled=False, count=-1, prob=1.0):
+    """Several transforms in turn, with a probability in all and `chances` for each; `shuffled`: in random order, the first `count`."""
+    return _data.mixed(list(transforms), [1.0] * len(transforms) if chances is None else list(chances), shuffled, count, prob)
 
 
 def _size(size):
@@ -144,13 +155,62 @@ def pad_end(shape, value=0):
 
 def concatenate(prepend=None, append=None):
     """Values before and after those of one dimension."""
-    arrays = {name: np.asarray(value) for name, value in (("prepend", prepend), ("append", append)) if value is not None}
-    return Transform("concatenate", {}, arrays)
+    return make("concatenate", **{name: np.asarray(value) for name, value in (("prepend", prepend), ("append", append)) if value is not None})
 
 
 def duplicate():
     """A column twice."""
     return make("duplicate")
+
+
+def _words(vocabulary):
+    return {"words": np.array(list(vocabulary), dtype=np.str_), "numbers": np.array(list(vocabulary.values()), np.int64)}
+
+
+def whitespace_tokenizer(offsets=False):
+    """Words between blanks; with offsets also two columns of where they begin and end, in bytes."""
+    return make("whitespace_tokenizer", with_offsets=offsets)
+
+
+def regex_tokenizer(delimiter, keep="", offsets=False):
+    """What lies between matches of a pattern, and the matches that another matches as a whole."""
+    return make("regex_tokenizer", delim_pattern=delimiter, keep_delim_pattern=keep, with_offsets=offsets)
+
+
+def basic_tokenizer(lower_case=False, keep_whitespace=False, offsets=False):
+    """Words, punctuation and Chinese characters, as BERT cuts them."""
+    return make("basic_tokenizer", lower_case=lower_case, keep_whitespace=keep_whitespace, with_offsets=offsets)
+
+
+def bert_tokenizer(vocabulary, lower_case=False, unknown="[UNK]", suffix="##", offsets=False):
+    """The same, and words to the longest pieces that {word: number} has."""
+    return make("bert_tokenizer", **_words(vocabulary), lower_case=lower_case, unknown_token=unknown, suffix_indicator=suffix,
+                with_offsets=offsets)  # fmt: skip
+
+
+def lookup(vocabulary, unknown=None, dtype="int32"):
+    """Numbers of words; `unknown`: the word whose number others get."""
+    return make("lookup", **_words(vocabulary), kind=kind(np.dtype(dtype).name), **({} if unknown is None else {"unknown": vocabulary[unknown]}))
+
+
+def case_fold():
+    """Unicode's NFKC_Casefold."""
+    return make("case_fold")
+
+
+def regex_replace(pattern, replacement):
+    """Another text for each match; $1 is the first group."""
+    return make("regex_replace", pattern=pattern, replace=replacement)
+
+
+def ngram(lengths, separator=" "):
+    """Runs of so many words as one text."""
+    return make("ngram", n=[lengths] if isinstance(lengths, int) else list(lengths), separator=separator)
+
+
+def to_number(dtype):
+    """Numbers of texts."""
+    return make("to_number", kind=kind(np.dtype(dtype).name))
 
 
 def apply(transform, *columns, seed=0):

@@ -46,7 +46,6 @@ class Jpeg {
       fail(ErrorKind::unsupported, "", "image decode failed, {} x {} pixels are too many", info_.image_height,
            info_.image_width);
   }
-  ~Jpeg() { jpeg_destroy_decompress(&info_); }
   Jpeg(const Jpeg&) = delete;
   Jpeg& operator=(const Jpeg&) = delete;
 
@@ -97,8 +96,15 @@ class Jpeg {
     return true;
   }
 
-  jpeg_decompress_struct info_{};
+  /// Freed where the constructor throws as well.
+  struct Info : jpeg_decompress_struct {
+    Info() : jpeg_decompress_struct() {}
+    ~Info() { jpeg_destroy_decompress(this); }
+    Info(const Info&) = delete;
+    Info& operator=(const Info&) = delete;
+  };
   Faults faults_;
+  Info info_;
 };
 
 }  // namespace

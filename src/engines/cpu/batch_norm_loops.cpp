@@ -16,14 +16,17 @@ constexpr int64_t kShiftRows = 16;  // rows whose mean approximates that of the 
 int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 
 // For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences
-// from an approximate mean.
-CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
-                              float* __restrict sum, float* __restrict squares) {
-  const int64_t first = std::min(rows, kShiftRows);
+// from an approximate mean, that of the first rows.
+CAIRN_VECTORISED void start_moments(int64_t first, int64_t c, const float* __restrict x, float* __restrict mean,
+                                    float* __restrict sum, float* __restrict squares) {
   std::fill_n(mean, c, 0.f), std::fill_n(sum, c, 0.f), std::fill_n(squares, c, 0.f);
   for (int64_t row = 0; row < first; ++row)
     for (int64_t i = 0; i < c; ++i) mean[i] += x[row * c + i];
   for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<float>(first);
+}
+
+CAIRN_VECTORISED void add_moments(int64_t rows, int64_t c, const float* __restrict x, const float* __restrict mean,
+                                  float* __restrict sum, float* __restrict squares) {
   int64_t row = 0;
   for (; row + 4 <= rows; row += 4) {
     const float* __restrict from = x + row * c;
@@ -40,11 +43,16 @@ CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x
       sum[i] += p;
       squares[i] += p * p;
     }
+}
+
+// An infinity or NaN gives the plain mean, and NaN for the squares. Without x, `mean` has the plain sums of such channels.
+CAIRN_VECTORISED void end_moments(int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
+                                  const float* __restrict sum, float* __restrict squares) {
   for (int64_t i = 0; i < c; ++i) {
     const float shift = sum[i] / static_cast<float>(rows), around = squares[i] - sum[i] * shift;
-    if (!std::isfinite(sum[i])) {  // an infinity or NaN: the plain mean, and NaN for the squares
-      mean[i] = 0;
-      for (row = 0; row < rows; ++row) mean[i] += x[row * c + i];
+    if (!std::isfinite(sum[i])) {
+      if (x) mean[i] = 0;
+      for (int64_t row = 0; x && row < rows; ++row) mean[i] += x[row * c + i];
       mean[i] /= static_cast<float>(rows);
       squares[i] = NAN;
       continue;
@@ -52,6 +60,49 @@ CAIRN_VECTORISED void moments(int64_t rows, int64_t c, const float* __restrict x
     mean[i] += shift;
     squares[i] = around < 0 ? 0 : around;
   }
+}
+
+/// Rows of 16-bit elements are widened by blocks of so many elements, and at least kShiftRows.
+constexpr int64_t kBlock = kShiftRows * kMostNarrowChannels;
+int64_t block_rows(int64_t c) { return std::max(kShiftRows, (int64_t{1} << 13) / c / 4 * 4); }
+
+/// Elements as floats: where they are, or in the buffer.
+const float* as_floats(Form form, const void* data, int64_t at, int64_t count, float* buffer) {
+  if (form == Form::floats) return static_cast<const float*>(data) + at;
+  widen(form, count, static_cast<const uint16_t*>(data) + at, buffer);
+  return buffer;
+}
+void* place(Form form, void* data, int64_t at) { return static_cast<char*>(data) + at * bytes_of(form); }
+
+template <class Body>
+void for_blocks(int64_t rows, int64_t c, Body&& body) {
+  for (int64_t first = 0; first < rows; first += block_rows(c)) body(first, std::min(block_rows(c), rows - first));
+}
+
+void moments(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, float* mean, float* sum, float* squares) {
+  if (b.x_form == Form::floats) {
+    const float* x = b.x + first * c;
+    start_moments(std::min(rows, kShiftRows), c, x, mean, sum, squares);
+    add_moments(rows, c, x, mean, sum, squares);
+    return end_moments(rows, c, x, mean, sum, squares);
+  }
+  alignas(64) float buffer[kBlock];
+  for_blocks(rows, c, [&](int64_t at, int64_t count) {
+    const float* x = as_floats(b.x_form, b.x, (first + at) * c, count * c, buffer);
+    if (at == 0) start_moments(std::min(rows, kShiftRows), c, x, mean, sum, squares);
+    add_moments(count, c, x, mean, sum, squares);
+  });
+  const auto is_odd = [&](int64_t i) { return !std::isfinite(sum[i]); };
+  bool odd = false;
+  for (int64_t i = 0; i < c; ++i)
+    if (is_odd(i)) odd = true, mean[i] = 0;
+  if (odd)
+    for_blocks(rows, c, [&](int64_t at, int64_t count) {
+      const float* x = as_floats(b.x_form, b.x, (first + at) * c, count * c, buffer);
+      for (int64_t i = 0; i < count * c; ++i)
+        if (is_odd(i % c)) mean[i % c] += x[i];
+    });
+  end_moments(rows, c, nullptr, mean, sum, squares);
 }
 
 // y = (x - mean) * factor + offset [+ residual], with mean, factor and offset per channel.
@@ -73,11 +124,40 @@ CAIRN_VECTORISED void normalise(int64_t rows, int64_t c, const BatchNorm& b, int
   }
 }
 
+CAIRN_VECTORISED void add_residual(int64_t count, const float* residual, bool relu, float* y) {
+  for (int64_t i = 0; i < count; ++i) y[i] += residual[i];
+  if (!relu) return;
+  for (int64_t i = 0; i < count; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+}
+
+// The same of elements of 16 bits.
+void normalise_narrow(int64_t rows, int64_t c, const BatchNorm& b, int64_t first, const float* factor) {
+  alignas(64) float x[kBlock], more[kBlock];
+  const Form form = b.narrow.result;
+  for_blocks(rows, c, [&](int64_t at, int64_t count) {
+    const int64_t from = (first + at) * c, elements = count * c;
+    BatchNorm part = b;
+    part.x = as_floats(b.x_form, b.x, from, elements, x);
+    if (b.residual) part.residual = as_floats(b.narrow.residual, b.residual, from, elements, more);
+    part.y = x;
+    if (b.residual && b.narrow.rounds_biased) {
+      part.residual = nullptr, part.relu = false;
+      normalise(count, c, part, 0, factor);
+      narrow(form, elements, x, place(form, b.y, from));  // which may be the residual's: that is widened already
+      const float* residual = as_floats(b.narrow.residual, b.residual, from, 0, more);
+      widen(form, elements, place(form, b.y, from), x);
+      add_residual(elements, residual, b.relu, x);
+    } else {
+      normalise(count, c, part, 0, factor);
+    }
+    narrow(form, elements, x, place(form, b.y, from));
+  });
+}
+
 template <bool kGated>
 CAIRN_INLINE void slopes_of(int64_t rows, int64_t c, const float* __restrict dy, const float* __restrict gate,
                             const float* __restrict x, const float* __restrict mean, float* __restrict level,
                             float* __restrict slope) {
-  std::fill_n(level, c, 0.f), std::fill_n(slope, c, 0.f);
   const auto at = [&](int64_t i) __attribute__((always_inline)) {
     return kGated ? (gate[i] > 0 ? dy[i] : 0.f) : dy[i];
   };
@@ -94,8 +174,8 @@ CAIRN_INLINE void slopes_of(int64_t rows, int64_t c, const float* __restrict dy,
       slope[i] += at(row * c + i) * (x[row * c + i] - mean[i]);
     }
 }
-// Sums of dy, and of dy times the distance from the mean.
-CAIRN_VECTORISED void slopes(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, float* level,
+// Adds sums of dy, and of dy times the distance from the mean.
+CAIRN_VECTORISED void add_slopes(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, float* level,
                              float* slope) {
   if (b.gate)
     slopes_of<true>(rows, c, b.dy + first * c, b.gate + first * c, b.x + first * c, b.mean, level, slope);
@@ -121,6 +201,35 @@ CAIRN_VECTORISED void input_gradient(int64_t rows, int64_t c, const BatchNormGra
       for (int64_t i = 0; i < c; ++i) dx[i] = factor[i] * (dy[i] - level[i] - (x[i] - mean[i]) * slope[i]);
     }
   }
+}
+
+bool is_narrow(const BatchNormGradient& b) {
+  return is_narrow(b.x_form) || is_narrow(b.dy_form) || is_narrow(b.gate_form) || is_narrow(b.dx_form);
+}
+
+// Calls body(rows, part, first row of part) with operands of floats.
+template <class Body>
+void for_float_blocks(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, Body&& body) {
+  if (!is_narrow(b)) return body(rows, b, first);
+  alignas(64) float x[kBlock], dy[kBlock], gate[kBlock];
+  for_blocks(rows, c, [&](int64_t at, int64_t count) {
+    const int64_t from = (first + at) * c, elements = count * c;
+    BatchNormGradient part = b;
+    part.x = as_floats(b.x_form, b.x, from, elements, x);
+    part.dy = as_floats(b.dy_form, b.dy, from, elements, dy);
+    if (b.gate) part.gate = as_floats(b.gate_form, b.gate, from, elements, gate);
+    part.dx = dy;
+    body(count, part, 0);
+    if (b.dx) narrow(b.dx_form, elements, dy, place(b.dx_form, b.dx, from));
+  });
+}
+
+void slopes(int64_t rows, int64_t c, BatchNormGradient b, int64_t first, float* level, float* slope) {
+  std::fill_n(level, c, 0.f), std::fill_n(slope, c, 0.f);
+  b.dx = nullptr;
+  for_float_blocks(rows, c, b, first, [&](int64_t count, const BatchNormGradient& part, int64_t at) {
+    add_slopes(count, c, part, at, level, slope);
+  });
 }
 
 // For one channel's planes, the sums of x - middle and of its square.
@@ -213,13 +322,20 @@ void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
   });
 }
 
+void normalise_all(Executor& executor, int64_t rows, int64_t c, const BatchNorm& b, const float* factor) {
+  const bool narrow = is_narrow(b.x_form) || b.narrow.acts();
+  for_parts(executor, rows, parts_of(rows), [&](int64_t, int64_t first, int64_t count) {
+    (narrow ? normalise_narrow : normalise)(count, c, b, first, factor);
+  });
+}
+
 // The layout with channels last.
 void normalise_rows(Executor& executor, int64_t rows, int64_t c, BatchNorm b, float* mean, float* variance,
                     float* workspace) {
   const int64_t parts = parts_of(rows);
   float *means = workspace, *squares = means + parts * c, *sums = squares + parts * c, *factor = sums + parts * c;
   for_parts(executor, rows, parts, [&](int64_t part, int64_t first, int64_t count) {
-    moments(count, c, b.x + first * c, means + part * c, sums + part * c, squares + part * c);
+    moments(first, count, c, b, means + part * c, sums + part * c, squares + part * c);
   });
   for (int64_t i = 0; i < c; ++i) {
     double sum = 0, around = 0;
@@ -238,8 +354,7 @@ void normalise_rows(Executor& executor, int64_t rows, int64_t c, BatchNorm b, fl
     factor[i] = b.scale[i] / std::sqrt(variance[i] + b.epsilon);
   }
   b.mean = mean;
-  for_parts(executor, rows, parts,
-            [&](int64_t, int64_t first, int64_t count) { normalise(count, c, b, first, factor); });
+  normalise_all(executor, rows, c, b, factor);
 }
 
 void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNormGradient& b, float* workspace) {
@@ -262,7 +377,11 @@ void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNo
     levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // the first part's is no longer needed
   }
   for_parts(executor, rows, parts,
-            [&](int64_t, int64_t first, int64_t count) { input_gradient(count, c, b, first, factor, levels, slope); });
+            [&](int64_t, int64_t first, int64_t count) {
+              for_float_blocks(count, c, b, first, [&](int64_t some, const BatchNormGradient& part, int64_t at) {
+                input_gradient(some, c, part, at, factor, levels, slope);
+              });
+            });
 }
 
 }  // namespace
@@ -289,9 +408,7 @@ void batch_norm_training(Executor& executor, const ChannelPlanes& p, BatchNorm b
 
 void batch_norm_inference(Executor& executor, const ChannelPlanes& p, const BatchNorm& b, float* workspace) {
   for (int64_t c = 0; c < p.c; ++c) workspace[c] = b.scale[c] / std::sqrt(b.variance[c] + b.epsilon);
-  if (p.inner == 1)
-    return for_parts(executor, p.outer, parts_of(p.outer),
-                     [&](int64_t, int64_t first, int64_t count) { normalise(count, p.c, b, first, workspace); });
+  if (p.inner == 1) return normalise_all(executor, p.outer, p.c, b, workspace);
   for_each(executor, p.c, p.outer * p.inner, [&](int64_t c) { normalise_planes(p, b, c, b.mean[c], workspace[c]); });
 }
 

@@ -31,29 +31,6 @@ int block_steps(int64_t steps) {
   return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
 }
 
-// Packs rows of `width` floats from a matrix with any strides; missing columns are 0.
-void pack_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step, int64_t width,
-               float* to) {
-  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
-  int64_t first = 0;
-  if (const auto transpose = vector_loops().transpose; transpose && row_step == 1 && columns == width) {
-    first = rows / kLanes * kLanes;
-    for (int64_t o = 0; o < columns; o += kLanes)
-      for (int64_t row = 0; row < first; row += kLanes)
-        transpose(from + row + o * column_step, column_step, to + row * width + o, width);
-  }
-  for (int64_t block = first; block < rows; block += kBlock) {
-    const int64_t end = std::min(rows, block + kBlock);
-    for (int64_t o = 0; column_step != 1 && o < columns; ++o)
-      for (int64_t row = block; row < end; ++row) to[row * width + o] = from[row * row_step + o * column_step];
-    for (int64_t row = block; row < end; ++row) {
-      if (column_step == 1)
-        std::memcpy(to + row * width, from + row * row_step, static_cast<size_t>(columns) * sizeof(float));
-      std::fill(to + row * width + columns, to + (row + 1) * width, 0.f);
-    }
-  }
-}
-
 // The number of runs of taps in a tile's code: each row of taps inside the image is one run, and equal rows share a
 // loop.
 int64_t taps_in_code(const ConvSpec& s) {
@@ -110,8 +87,8 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   panel_floats_ =
       static_cast<size_t>(panel.stored == Stored::floats ? panel.rows * width_ : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
-  reads_weights_ = spec_.packed_in_run && spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
-                   spec_.ic * spec_.oc * 4 <= kMostBytes;
+  reads_weights_ = spec_.weights_form == Form::floats && spec_.packed_in_run && spec_.plain_weights && is_matrix() &&
+                   spec_.ow <= most_pixels_ && spec_.ic * spec_.oc * 4 <= kMostBytes;
   brief_ = is_brief();
   if (integers()) find_tap_sets();
   cut();
@@ -189,7 +166,8 @@ void Conv::cut() {
   for (int64_t first = 0; first < image; first += unit) split(first, unit);
   for (int64_t i = 0; i < spec_.n; ++i)
     for (Tile tile : tiles) {
-      tile.a += i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
+      const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
+      tile.a += image, tile.first += image, tile.last += image;
       tile.c += i * spec_.y_image;
       tiles_.push_back(tile);
     }
@@ -235,6 +213,14 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const int64_t c = first / image * s.y_image + first % image / slice * s.y_slice + first % slice / s.ow * s.y_row;
   tiles.push_back({found->second.first, found->second.second, s.transposed_x ? first : offset_of(first) - padding,
                    c + first % s.ow * s.y_pixel});
+  if (!widens()) return;
+  int64_t end = 0;
+  for (int64_t i = 0; i < pixels; ++i) end = std::max(end, offset_of(first + i));
+  const int64_t reach =
+      (((s.kd - 1) * s.dilation_d * s.h + (s.kh - 1) * s.dilation_h) * s.w + (s.kw - 1) * s.dilation_w) * s.x_pixel +
+      s.ic;
+  tiles.back().first = std::max<int64_t>(0, offset_of(first) - padding);
+  tiles.back().last = std::min(x_size(), end - padding + reach);
 }
 
 bool Conv::is_inside(int64_t pixel, int64_t tap) const {
@@ -292,8 +278,10 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   if (panel_layout().scaled()) tile.block_steps = static_cast<int>(s.block);
   tile.residual = s.residual;
   tile.activation = s.activation;
+  tile.arithmetic = s.arithmetic;
+  tile.narrow = s.narrow, tile.brain_products = (s.narrow.acts() || pairs()) && machine_has_brain_products();
   if (integers()) {
-    tile.arithmetic = s.arithmetic, tile.epilogue = s.epilogue;
+    tile.epilogue = s.epilogue;
     tile.dot_products = machine_has_dot_products();
     tile.parameter_rows = static_cast<int>(tap_sets_.size());
     for (int64_t i = first; i < first + pixels; ++i) tile.start_rows.push_back(row_of(tap_set(i)));
@@ -346,38 +334,76 @@ void Conv::choose_chunks(int threads) {
     tiles_per_chunk_ = static_cast<int>(std::max<int64_t>(1, ceil_div(tiles, parts)));
     panels_per_chunk_ = static_cast<int>(std::clamp<int64_t>(panels_ / wanted, 1, 4));
   }
+  for (int64_t first = 0; widens() && widens_chunks() && first < tiles; first += tiles_per_chunk_) {
+    const auto [begin, end] = elements_of(first, std::min(tiles, first + tiles_per_chunk_));
+    chunk_floats_ = std::max(chunk_floats_, static_cast<size_t>(ceil_div(end - begin, 16) * 16));
+  }
+}
+
+std::pair<int64_t, int64_t> Conv::elements_of(int64_t first_tile, int64_t last_tile) const {
+  std::pair<int64_t, int64_t> all{x_size(), 0};
+  for (int64_t i = first_tile; i < last_tile; ++i) {
+    const Tile& tile = tiles_[static_cast<size_t>(i)];
+    all = {std::min(all.first, tile.first), std::max(all.second, tile.last)};
+  }
+  return {std::min(all.first, all.second), all.second};
+}
+
+size_t Conv::widened_size(int threads) const {
+  if (!widens()) return 0;
+  // Weights that are packed or expanded while they are used meet the whole of x.
+  const bool whole = !widens_chunks() || spec_.packed_in_run || spec_.expands;
+  return std::max(whole ? static_cast<size_t>(x_size()) : 0, chunk_floats_ * static_cast<size_t>(threads));
+}
+
+const float* Conv::widened(Executor& executor, const void* x, float* scratch) const {
+  constexpr int64_t kBlock = 32 << 10;
+  executor.run(static_cast<int>(ceil_div(x_size(), kBlock)), [&](int block, int) {
+    const int64_t at = block * kBlock;
+    widen(spec_.x_form, std::min(kBlock, x_size() - at), static_cast<const uint16_t*>(x) + at, scratch + at);
+  });
+  return scratch;
 }
 
 std::string Conv::layout() const {
   const auto stored = static_cast<int>(spec_.stored);
   return fmt::format(
-      "panel{} {}x{}{}", width_, spec_.taps() * spec_.ic, spec_.oc,
+      "panel{} {}x{}{}{}", width_, spec_.taps() * spec_.ic, spec_.oc, pairs() ? " in pairs" : "",
       stored ? fmt::format(" as {} by {}{}", stored, spec_.block, spec_.zeros ? " with zeros" : "") : "");
 }
 
-void Conv::pack(const float* kernel, float* packed, bool transposed) const {
+void Conv::pack(const void* kernel, float* packed, bool transposed) const {
   for (int panel = 0; panel < panels(); ++panel) pack_panel(panel, kernel, packed, transposed);
 }
 
-void Conv::pack_panel(int panel, const float* kernel, float* packed, bool transposed) const {
+void Conv::pack_panel(int panel, const void* kernel, float* packed, bool transposed) const {
   pack_panel_to(packed + static_cast<size_t>(panel) * panel_floats_, panel, kernel, transposed);
 }
 
-void Conv::pack_panel_to(float* to, int panel, const float* kernel, bool transposed) const {
+void Conv::pack_panel_to(float* to, int panel, const void* kernel, bool transposed) const {
   const int64_t rows = spec_.taps() * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
   if (transposed)
-    pack_rows(kernel + first * rows, rows, 1, columns, rows, width_, to);
+    pack_rows_at(kernel, first * rows * steps(), 1, columns, rows * steps(), rows, to);
   else
-    pack_rows(kernel + first, rows, spec_.oc, columns, 1, width_, to);
+    pack_rows_at(kernel, first, spec_.oc, columns, 1, rows, to);
 }
 
-void Conv::pack_taps(int panel, const float* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
+void Conv::pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step,
+                        int64_t rows, float* to) const {
+  const auto* from = static_cast<const char*>(kernel) + at * bytes_of(spec_.weights_form);
+  if (pairs())
+    pack_pairs(reinterpret_cast<const uint16_t*>(from), rows, row_step, columns, column_step, width_, to);
+  else
+    pack_rows(spec_.weights_form, from, rows, row_step, columns, column_step, width_, to);
+}
+
+void Conv::pack_taps(int panel, const void* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
                      int64_t output_step, float* packed) const {
   const int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
   float* to = packed + static_cast<size_t>(panel) * panel_floats_;
   for (int64_t tap : taps) {
-    pack_rows(kernel + tap + first * output_step, spec_.ic, channel_step, columns, output_step, width_, to);
+    pack_rows_at(kernel, tap + first * output_step, channel_step, columns, output_step, spec_.ic, to);
     to += spec_.ic * width_;
   }
 }
@@ -399,18 +425,28 @@ void Conv::pack_bias(const float* bias, float* packed) const {
   if (bias) std::copy(bias, bias + spec_.oc, packed);
 }
 
-void Conv::run(Executor& executor, const float* x, const float* packed, const float* bias, const void* residual,
-               void* y) const {
+void Conv::run(Executor& executor, const void* x, const float* packed, const float* bias, const void* residual, void* y,
+               float* scratch) const {
+  const bool widens_here = widens() && widens_chunks();
+  const float* floats = widens() && !widens_here ? widened(executor, x, scratch) : static_cast<const float*>(x);
   auto tiles = static_cast<int>(tiles_.size()), panels = static_cast<int>(panels_);
   int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)),
       panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
-  auto chunk = [&](int index, int) {
+  auto chunk = [&](int index, int worker) {
     int tile_chunk = pixels_outermost_ ? index / panel_chunks : index % tile_chunks;
     int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
     int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
     int first_panel = panel_chunk * panels_per_chunk_, last_panel = std::min(panels, first_panel + panels_per_chunk_);
+    const float* from = floats;
+    if (widens_here) {
+      float* here = scratch + static_cast<size_t>(worker) * chunk_floats_;
+      const auto [begin, end] = elements_of(first_tile, last_tile);
+      widen(spec_.x_form, end - begin, static_cast<const uint16_t*>(x) + begin, here);
+      from = here - begin;
+    }
     for (int panel = first_panel; panel < last_panel; ++panel)
-      multiply(panel, first_tile, last_tile, x, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
+      multiply(panel, first_tile, last_tile, from, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual,
+               y);
   };
   (brief_ ? serial_executor() : executor).run(tile_chunks * panel_chunks, chunk);
 }
@@ -418,7 +454,8 @@ void Conv::run(Executor& executor, const float* x, const float* packed, const fl
 void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                     const void* residual, void* y) const {
   const bool tail = panel + 1 == panels_;
-  const int64_t y_bytes = spec_.epilogue.output_bytes(), residual_bytes = spec_.epilogue.residual_bytes();
+  const int64_t y_bytes = integers() ? spec_.epilogue.output_bytes() : bytes_of(spec_.narrow.result);
+  const int64_t residual_bytes = integers() ? spec_.epilogue.residual_bytes() : bytes_of(spec_.narrow.residual);
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t c = tile.c + panel * width_;
@@ -428,47 +465,58 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
   }
 }
 
-void Conv::pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
-                        const float* bias, const void* residual, void* y) const {
+void Conv::pack_and_run(Executor& executor, const void* x, const void* weights, bool transposed, float* packed,
+                        const float* bias, const void* residual, void* y, float* scratch) const {
   if (brief_ && executor.width() > 1)
-    return pack_and_run(serial_executor(), x, weights, transposed, packed, bias, residual, y);
+    return pack_and_run(serial_executor(), x, weights, transposed, packed, bias, residual, y, scratch);
   const auto tiles = static_cast<int>(tiles_.size());
+  const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
+  // With few rows, the worker that packs a panel also uses it at once, without a barrier between the two phases.
+  const bool at_once = tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width());
+  if (!reads_weights_ && !at_once) {
+    executor.run(panels(), pack);
+    return run(executor, x, packed, bias, residual, y, scratch);
+  }
+  const float* floats = widens() ? widened(executor, x, scratch) : static_cast<const float*>(x);
   if (reads_weights_)
     return executor.run(panels(), [&](int panel, int) {
       const bool part = std::min(width_, spec_.oc - panel * width_) % lanes(isa_) != 0;
       if (part) pack_panel_to(packed, panel, weights, false);
-      multiply(panel, 0, tiles, x, part ? packed : weights + panel * width_, bias, residual, y);
+      multiply(panel, 0, tiles, floats, part ? packed : static_cast<const float*>(weights) + panel * width_, bias,
+               residual, y);
     });
-  const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
-  // With few rows, the worker that packs a panel also uses it at once, without a barrier between the two phases.
-  if (tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width()))
-    return executor.run(panels(), [&](int panel, int worker) {
-      pack(panel, worker);
-      multiply(panel, 0, tiles, x, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
-    });
-  executor.run(panels(), pack);
-  run(executor, x, packed, bias, residual, y);
+  executor.run(panels(), [&](int panel, int worker) {
+    pack(panel, worker);
+    multiply(panel, 0, tiles, floats, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
+  });
 }
 
-void Conv::expand_and_run(Executor& executor, const float* x, FunctionRef<void(int panel, float* to)> expand,
-                          float* scratch, const float* bias, const void* residual, void* y) const {
+void Conv::expand_and_run(Executor& executor, const void* x, FunctionRef<void(int panel, float* to)> expand,
+                          float* scratch, const float* bias, const void* residual, void* y, float* widened_x) const {
   constexpr int64_t kPixels = 128;  // that make up for expanding a panel once more
   const auto tiles = static_cast<int64_t>(tiles_.size());
   const int64_t wanted = pixels_outermost_ ? tiles / tiles_per_chunk_ : ceil_div(3 * executor.width(), panels_);
   const int64_t parts = std::clamp(wanted, int64_t{1}, std::max<int64_t>(1, tiles * most_pixels_ / kPixels));
+  const float* floats = widens() ? widened(executor, x, widened_x) : static_cast<const float*>(x);
   executor.run(static_cast<int>(parts * panels_), [&](int i, int worker) {
     const int64_t part = i / panels_;
     const auto panel = static_cast<int>(i % panels_);
     float* weights = scratch + static_cast<size_t>(worker) * panel_floats_;
     expand(panel, weights);
-    multiply(panel, static_cast<int>(part * tiles / parts), static_cast<int>((part + 1) * tiles / parts), x, weights,
-             bias, residual, y);
+    multiply(panel, static_cast<int>(part * tiles / parts), static_cast<int>((part + 1) * tiles / parts), floats,
+             weights, bias, residual, y);
   });
 }
 
 std::string Conv::describe() const {
-  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk", most_pixels_, width_, to_string(isa_),
-                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_);
+  static constexpr const char* kForms[] = {"f32", "f16", "bf16"};
+  const auto form = [](Form each) { return kForms[static_cast<size_t>(each)]; };
+  const std::string narrow =
+      is_narrow(spec_.x_form) || spec_.narrow.acts()
+          ? fmt::format(", {}{} to {}", form(spec_.x_form), pairs() ? " in pairs" : "", form(spec_.narrow.result))
+          : "";
+  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}", most_pixels_, width_, to_string(isa_),
+                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow);
 }
 
 }  // namespace cairn

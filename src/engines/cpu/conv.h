@@ -29,10 +29,15 @@ struct ConvSpec {
   Arithmetic arithmetic = Arithmetic::floats;
   IntegerEpilogue epilogue;
   bool transposed_x = false;  // matrix products only: x is [k, m]
+  // Elements of 16 bits: x is widened a chunk at a time, but for pairs of bf16, of which channels of x are counted. Weights
+  // are packed from elements of the form `weights`.
+  Form x_form = Form::floats, weights_form = Form::floats;
+  NarrowEpilogue narrow;
   // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
   Stored stored = Stored::floats;
   int64_t block = 0;
   bool zeros = false;
+  bool expands = false;        // they are, a panel at a time, by expand_and_run()
   bool widest_panel = false;   // for any number of rows
   bool packed_in_run = false;  // the weights are not constant and are packed in every run
   bool plain_weights = false;  // such weights of a product are [ic, oc]: for few rows they are read where they are
@@ -61,14 +66,16 @@ class Conv {
   size_t bias_size() const { return static_cast<size_t>(panels_ * width_ * bias_rows()); }
   /// Distinguishes packed layouts: "panel32 576x64".
   std::string layout() const;
+  /// Floats of run()'s scratch for `threads` workers, in which it widens x.
+  size_t widened_size(int threads) const;
   /// kernel[(tap * ic + i) * oc + o] when `transposed` is false; for a matrix [oc, ic] when it is true.
-  void pack(const float* kernel, float* packed, bool transposed = false) const;
+  void pack(const void* kernel, float* packed, bool transposed = false) const;
   /// The same, panel by panel, for weights that are known only at run time.
   int panels() const { return static_cast<int>(panels_); }
-  void pack_panel(int panel, const float* kernel, float* packed, bool transposed) const;
+  void pack_panel(int panel, const void* kernel, float* packed, bool transposed) const;
   /// The same for a kernel with any strides: element (channel i, output channel o) of tap t is
   /// kernel[taps[t] + i * channel_step + o * output_step].
-  void pack_taps(int panel, const float* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
+  void pack_taps(int panel, const void* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
                  int64_t output_step, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
@@ -85,33 +92,50 @@ class Conv {
   };
   void pack_parameters(const int32_t* starts, std::span<const Row> rows, float* packed) const;
 
-  /// `residual` may be y itself. The bits of the result do not depend on the number of workers.
-  void run(Executor& executor, const float* x, const float* packed, const float* bias, const void* residual,
-           void* y) const;
+  /// `residual` may be y itself. The bits of the result do not depend on the number of workers. `scratch` has
+  /// widened_size() floats for as many workers as the executor has.
+  void run(Executor& executor, const void* x, const float* packed, const float* bias, const void* residual, void* y,
+           float* scratch = nullptr) const;
   /// The same for unpacked weights, which are packed into `packed` first.
-  void pack_and_run(Executor& executor, const float* x, const float* weights, bool transposed, float* packed,
-                    const float* bias, const void* residual, void* y) const;
+  void pack_and_run(Executor& executor, const void* x, const void* weights, bool transposed, float* packed,
+                    const float* bias, const void* residual, void* y, float* scratch = nullptr) const;
   /// The same for weights whose panels are made as they are needed, by `expand`. `scratch` has a panel for each worker.
-  void expand_and_run(Executor& executor, const float* x, FunctionRef<void(int panel, float* to)> expand,
-                      float* scratch, const float* bias, const void* residual, void* y) const;
+  void expand_and_run(Executor& executor, const void* x, FunctionRef<void(int panel, float* to)> expand, float* scratch,
+                      const float* bias, const void* residual, void* y, float* widened = nullptr) const;
   size_t panel_size() const { return panel_floats_; }
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 
  private:
   struct Tile {
-    TileFunction whole, tail;  // for full panels and for a partial last one
-    int64_t a, c;              // offsets in elements
+    TileFunction whole, tail;     // for full panels and for a partial last one
+    int64_t a, c;                 // offsets in elements
+    int64_t first = 0, last = 0;  // elements of x that it reads, where these are widened
   };
 
   void choose_panel(Isa isa, int threads);
   bool is_brief() const;
-  void pack_panel_to(float* to, int panel, const float* kernel, bool transposed) const;
+  void pack_panel_to(float* to, int panel, const void* kernel, bool transposed) const;
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                 const void* residual, void* y) const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
-  bool integers() const { return spec_.arithmetic != Arithmetic::floats; }
+  bool integers() const { return is_integer(spec_.arithmetic); }
+  bool widens() const { return is_narrow(spec_.x_form) && spec_.arithmetic == Arithmetic::floats; }
+  bool widens_chunks() const { return pixels_outermost_ && !spec_.transposed_x; }
+  int64_t x_size() const {
+    return spec_.transposed_x ? spec_.ic * spec_.w
+                              : (spec_.n * spec_.d * spec_.h * spec_.w - 1) * spec_.x_pixel + spec_.ic;
+  }
+  int64_t steps() const { return pairs() ? 2 : 1; }  // of k in an element of 4 bytes
+  bool pairs() const { return spec_.arithmetic == Arithmetic::pairs; }
+  /// `at`: in elements of the weights.
+  void pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step,
+                    int64_t rows, float* to) const;
+  /// The elements of x, from the first to behind the last, that tiles read.
+  std::pair<int64_t, int64_t> elements_of(int64_t first_tile, int64_t last_tile) const;
+  /// The whole of x as floats.
+  const float* widened(Executor& executor, const void* x, float* scratch) const;
   void cut();
   void add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles);
   using Functions = std::pair<TileFunction, TileFunction>;  // of a tile for whole panels and for a partial last one
@@ -131,7 +155,7 @@ class Conv {
   Isa isa_;
   int vectors_ = 1;
   int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
-  size_t panel_floats_ = 0;
+  size_t panel_floats_ = 0, chunk_floats_ = 0;
   std::vector<Tile> tiles_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
   std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile

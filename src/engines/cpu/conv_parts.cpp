@@ -21,6 +21,7 @@ struct Part {
 struct Parts {
   std::vector<Part> list;
   int64_t channel_step = 0, output_step = 0;
+  Form x_form = Form::floats;  // of what the step reads; the parts may take floats
   bool covers = true;  // the parts write every element of y
   /// Zero padding that the step adds around x first, so that large kernels are always inside the image.
   struct Border {
@@ -69,6 +70,37 @@ Refusal refuses_parts(Parts& parts) {
   return refuses_each(parts);
 }
 
+/// Lets the parts compute with operands and results of 16 bits. Several parts read what is widened once.
+Refusal read_forms(const Group& group, const Contraction& contraction, Parts& parts) {
+  if (auto reason = not_floats(group)) return reason;
+  const Node& node = *contraction.node;
+  const Epilogue& epilogue = contraction.epilogue;
+  parts.x_form = form_in(group, node.inputs[0]);
+  const Form weights = form_in(group, node.inputs[1]);
+  const NarrowEpilogue narrow = narrow_of(group, epilogue);
+  if (!parts.covers && epilogue.residual && narrow.residual != narrow.result)
+    return "adds elements of another type to those without taps";
+  const auto even = [&](const Part& part) {
+    const ConvSpec& s = part.spec;
+    const bool taps = std::all_of(part.taps.begin(), part.taps.end(), [](int64_t tap) { return tap % 2 == 0; });
+    return s.ic % 2 == 0 && s.x_pixel % 2 == 0 && part.x % 2 == 0 && (parts.channel_step != 1 || taps);
+  };
+  const bool pairs = machine_has_brain_products() && parts.x_form == Form::brains && weights == Form::brains &&
+                     !parts.border.pixel && (parts.channel_step != 1 || parts.output_step % 2 == 0) &&
+                     std::all_of(parts.list.begin(), parts.list.end(), even);
+  for (Part& part : parts.list) {
+    ConvSpec& s = part.spec;
+    s.weights_form = weights, s.narrow = narrow;
+    if (pairs) {
+      s.arithmetic = Arithmetic::pairs, s.x_form = Form::brains;
+      s.ic /= 2, s.x_pixel /= 2;
+    } else if (parts.list.size() == 1 && !parts.border.pixel) {
+      s.x_form = parts.x_form;
+    }
+  }
+  return std::nullopt;
+}
+
 class PartsStep final : public Step {
  public:
   struct Inputs {
@@ -77,8 +109,8 @@ class PartsStep final : public Step {
   };
 
   PartsStep(const char* name, Parts parts, Inputs inputs, int64_t result, const Tensor* kernel, MakeContext& context)
-      : name_(name), parts_(std::move(parts)), inputs_(inputs),
-        result_bytes_(static_cast<size_t>(result) * sizeof(float)) {
+      : name_(name), parts_(std::move(parts)), inputs_(inputs),         workers_(context.threads) {
+    result_bytes_ = static_cast<size_t>(result * bytes_of(spec().narrow.result));
     for (const Part& part : parts_.list) {  // groups differ in their places only
       const bool again = !convs_.empty() && part.spec == parts_.list[convs_.size() - 1].spec;
       convs_.push_back(again ? convs_.back() : std::make_shared<Conv>(part.spec, machine_isa(), context.threads));
@@ -92,24 +124,31 @@ class PartsStep final : public Step {
                     fmt::join(parts_.list.front().taps, ","), fmt::join(parts_.list.back().taps, ","),
                     parts_.channel_step, parts_.output_step);
     packed_ = context.packer.packed(*kernel, layout, packed_floats_ * sizeof(float), [&](void* to) {
-      pack(serial_executor(), kernel->values<float>().data(), static_cast<float*>(to));
+      pack(serial_executor(), kernel->data(), static_cast<float*>(to));
     });
   }
 
   void run(const StepArgs& args) const override {
-    const float *x = input(args, inputs_.x), *packed = static_cast<const float*>(packed_.get());
-    if (parts_.border.pixel) x = padded(args, x);
-    const float* residual = inputs_.residual == SIZE_MAX ? output(args) : input(args, inputs_.residual);
+    const Form x_form = spec().x_form, residual_form = spec().narrow.residual, result = spec().narrow.result;
+    auto* scratch = static_cast<float*>(args.workspace) + packed_here();
+    const void* x = args.inputs[inputs_.x];
+    if (parts_.border.pixel) x = padded(args, x, scratch);
+    if (widens()) x = widened(args, x, scratch);
+    const float* packed = static_cast<const float*>(packed_.get());
+    const void* residual = inputs_.residual == SIZE_MAX ? args.outputs[0] : args.inputs[inputs_.residual];
     if (!packed) {
-      pack(args.executor, input(args, inputs_.kernel), static_cast<float*>(args.workspace));
+      pack(args.executor, args.inputs[inputs_.kernel], static_cast<float*>(args.workspace));
       packed = static_cast<const float*>(args.workspace);
     }
     if (!parts_.covers) residual = fill(args, residual);
     const auto* bias = static_cast<const float*>(bias_.get());
+    // The scratch is for so many workers.
+    Executor& executor = is_narrow(x_form) && args.executor.width() > workers_ ? serial_executor() : args.executor;
     for (size_t i = 0; i < convs_.size(); ++i) {
       const Part& part = parts_.list[i];
-      convs_[i]->run(args.executor, x + part.x, packed + starts_[i], bias + bias_starts_[i], residual + part.y,
-                     output(args) + part.y);
+      convs_[i]->run(executor, at(x, part.x, x_form), packed + starts_[i], bias + bias_starts_[i],
+                     at(residual, part.y, residual_form), const_cast<void*>(at(args.outputs[0], part.y, result)),
+                     scratch);
     }
   }
 
@@ -119,23 +158,46 @@ class PartsStep final : public Step {
     const std::string border = parts_.border.pixel ? ", padded in the run" : "";
     return fmt::format("cpu/{} {} parts of {}{}{}", name_, convs_.size(), convs_[0]->describe(), packing, border);
   }
-  size_t workspace() const override { return (packed_here() + parts_.border.floats()) * sizeof(float); }
+  size_t workspace() const override {
+    const size_t x = widens()        ? static_cast<size_t>(x_elements())
+                     : convs_.empty() ? 0
+                                      : convs_[0]->widened_size(workers_);
+    return (packed_here() + std::max(parts_.border.floats(), x)) * sizeof(float);
+  }
   bool reads(size_t i) const override {
     return i == inputs_.x || i == inputs_.residual || (i == inputs_.kernel && !packed_);
   }
   // Only the residual: other tiles still read the other inputs.
   std::vector<size_t> in_place() const override {
     const size_t residual = inputs_.residual;
-    const bool alone = residual != SIZE_MAX && residual != inputs_.x && residual != inputs_.kernel;
+    const bool alone = residual != SIZE_MAX && residual != inputs_.x && residual != inputs_.kernel &&
+                       bytes_of(spec().narrow.residual) == bytes_of(spec().narrow.result);
     return alone ? std::vector<size_t>{residual} : std::vector<size_t>{};
   }
 
  private:
+  static const void* at(const void* data, int64_t place, Form form) {
+    return static_cast<const char*>(data) + place * bytes_of(form);
+  }
+  const ConvSpec& spec() const {
+    static const ConvSpec none;
+    return parts_.list.empty() ? none : parts_.list[0].spec;
+  }
+  // Whether the step widens x for all parts.
+  bool widens() const { return is_narrow(parts_.x_form) && spec().x_form == Form::floats && !parts_.border.pixel; }
+  int64_t x_elements() const { return spec().n * spec().d * spec().h * spec().w * std::max(spec().x_pixel, spec().ic); }
+  const float* widened(const StepArgs& args, const void* x, float* to) const {
+    for_ranges(args.executor, x_elements(), 1, [&](int64_t first, int64_t last) {
+      widen(parts_.x_form, last - first, at(x, first, parts_.x_form), to + first);
+    });
+    return to;
+  }
+
   // Fills y with the residual or 0, for elements that no part writes. Returns the address of the residual from then on.
-  const float* fill(const StepArgs& args, const float* residual) const {
+  const void* fill(const StepArgs& args, const void* residual) const {
     constexpr size_t kBlock = 256 << 10;
     auto* to = static_cast<char*>(args.outputs[0]);
-    const auto* from = reinterpret_cast<const char*>(residual);
+    const auto* from = static_cast<const char*>(residual);
     if (inputs_.residual != SIZE_MAX && from == to) return residual;
     args.executor.run(static_cast<int>((result_bytes_ + kBlock - 1) / kBlock), [&](int block, int) {
       const size_t at = static_cast<size_t>(block) * kBlock, bytes = std::min(kBlock, result_bytes_ - at);
@@ -144,15 +206,14 @@ class PartsStep final : public Step {
       else
         std::memcpy(to + at, from + at, bytes);
     });
-    return output(args);
+    return args.outputs[0];
   }
 
   // Floats of the packed kernel at the start of the workspace.
   size_t packed_here() const { return packed_ ? 0 : packed_floats_; }
 
-  const float* padded(const StepArgs& args, const float* x) const {
+  const float* padded(const StepArgs& args, const void* x, float* to) const {
     const Parts::Border& b = parts_.border;
-    float* to = static_cast<float*>(args.workspace) + packed_here();
     for_each(args.executor, b.n * b.slices() * b.rows(), b.row(), [&](int64_t i) {
       const int64_t row = i % b.rows() - b.top, slice = i / b.rows() % b.slices() - b.front;
       const int64_t image = i / b.rows() / b.slices();
@@ -162,13 +223,14 @@ class PartsStep final : public Step {
         return;
       }
       place = std::fill_n(place, b.left * b.pixel, 0.f);
-      place = std::copy_n(x + ((image * b.d + slice) * b.h + row) * b.w * b.pixel, b.w * b.pixel, place);
-      std::fill_n(place, b.right * b.pixel, 0.f);
+      const int64_t from = ((image * b.d + slice) * b.h + row) * b.w * b.pixel;
+      widen(parts_.x_form, b.w * b.pixel, at(x, from, parts_.x_form), place);
+      std::fill_n(place + b.w * b.pixel, b.right * b.pixel, 0.f);
     });
     return to;
   }
 
-  void pack(Executor& executor, const float* kernel, float* to) const {
+  void pack(Executor& executor, const void* kernel, float* to) const {
     for (size_t i = 0; i < convs_.size(); ++i)
       executor.run(convs_[i]->panels(), [&](int panel, int) {
         convs_[i]->pack_taps(panel, kernel, parts_.list[i].taps, parts_.channel_step, parts_.output_step,
@@ -195,19 +257,24 @@ class PartsStep final : public Step {
   const char* name_;
   Parts parts_;
   Inputs inputs_;
-  size_t result_bytes_, packed_floats_ = 0;
+  size_t result_bytes_ = 0, packed_floats_ = 0;
+  int workers_;
   std::vector<std::shared_ptr<const Conv>> convs_;
   std::vector<size_t> starts_, bias_starts_;
   std::shared_ptr<const void> packed_, bias_;
 };
 
+Refusal refuses_bias(const Epilogue& epilogue) {
+  const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
+  return epilogue.bias && !(bias && bias->dtype() == kF32) ? Refusal("bias is no constant of f32") : std::nullopt;
+}
+
 /// A convolution with several groups, or with a kernel that is too large for the tile without padding of x.
 Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
   if (!found || !is_convolution(*found->node, ConvRole::forward)) return "is no convolution";
-  if (auto reason = not_f32(group)) return reason;
   contraction = *found;
-  if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
+  if (auto reason = refuses_bias(contraction.epilogue)) return reason;
   const Node& node = *contraction.node;
   const int64_t groups = node.attr().integer("groups"), all = last_dim(node.inputs[1]);
   if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
@@ -225,7 +292,8 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
     for (int64_t tap = 0; tap < spec.taps(); ++tap) part.taps.push_back(tap * spec.ic * all + g * spec.oc);
     parts.list.push_back(part);
   }
-  return refuses_parts(parts);
+  if (auto reason = refuses_parts(parts)) return reason;
+  return read_forms(group, contraction, parts);
 }
 
 /// The pixels first, first + stride, ... of the image along one dim: the taps that reach them make up a convolution of
@@ -285,10 +353,8 @@ Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts&
   const auto found = as_contraction(group);
   if (!found || !is_convolution(*found->node, ConvRole::input_gradient)) return "is another operation";
   contraction = *found;
-  if (contraction.epilogue.bias && !constant_of(contraction.epilogue.bias)) return "bias is no constant";
+  if (auto reason = refuses_bias(contraction.epilogue)) return reason;
   const Node* node = contraction.node;
-  for (const Value* value : {node->inputs[0], node->inputs[1], node->result()})
-    if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
   const Value *dy = node->inputs[0], *kernel = node->inputs[1], *dx = node->result();
   if (*element_count(dx->type.shape.sizes()) == 0 || *element_count(dy->type.shape.sizes()) == 0)
     return "has no elements";
@@ -306,7 +372,8 @@ Refusal read_input_gradient(const Group& group, Contraction& contraction, Parts&
   if (parts.list.empty()) return "has no taps";
   if (!parts.covers && (contraction.epilogue.bias || contraction.epilogue.activation))
     return "takes no bias and no activation of elements without taps";
-  return refuses_parts(parts);
+  if (auto reason = refuses_parts(parts)) return reason;
+  return read_forms(group, contraction, parts);
 }
 
 }  // namespace

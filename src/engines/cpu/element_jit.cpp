@@ -20,8 +20,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   // the first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
       : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), inputs_(spec.inputs), outputs_(spec.outputs),
-        ops_(record(spec, isa)),
-        places_(place_values(ops_, isa)) {
+        ops_(record(spec, isa)), places_(place_values(ops_, isa)) {
     enter();
     set_up();
     emit_loop();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engines/cpu/isa.h"
+#include "engines/cpu/narrow.h"
 #include "engines/cpu/vector_loops.h"
 
 namespace cairn {
@@ -19,12 +20,8 @@ struct ElementInstruction {
   friend bool operator==(const ElementInstruction&, const ElementInstruction&) = default;
 };
 
-/// How elements lie in memory. Programs compute in floats.
-enum class Form : uint8_t { floats, halves, brains, bools };
-constexpr int64_t bytes_of(Form form) { return form == Form::floats ? 4 : form == Form::bools ? 1 : 2; }
-
 struct ElementSpec {
-  std::vector<bool> single;  // by operand: one number for all elements, a float
+  std::vector<bool> single;                     // by operand: one number for all elements, a float
   std::vector<Form> inputs = {}, outputs = {};  // by operand and by output; missing: floats
   std::vector<ElementInstruction> code;
 };

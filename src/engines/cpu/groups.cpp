@@ -22,58 +22,89 @@ namespace {
 constexpr size_t kMostNodes = 24, kMostInputs = 16;
 static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
 
-bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
-
 bool is_float(const Value* value) {
   const DType dtype = value->type.dtype;
   return value->type.is_static() && (dtype == kF32 || dtype == kF16 || dtype == kBF16);
 }
 
-bool is_add(const Node& node) { return node.is("add") && is_f32(node.result()); }
+bool is_add(const Node& node) { return node.is("add") && is_float(node.result()); }
 
-bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_f32(node.result()); }
+bool is_activation(const Node& node) { return (node.is("relu") || node.is("clip")) && is_float(node.result()); }
 
 const Value* other_operand(const Node& node, const Value* one) { return node.inputs[node.inputs[0] == one ? 1 : 0]; }
 
 // Whether adding the value adds the same number to all elements of a channel.
 bool is_bias(const Value* value, const Type& result) {
-  if (!is_f32(value) || result.shape.rank() == 0) return false;
+  if (!is_float(value) || result.shape.rank() == 0) return false;
   const auto& dims = value->type.shape.dims;
   if (dims.empty() || dims.size() > result.shape.rank() || dims.back() != result.shape.dims.back()) return false;
   return std::all_of(dims.begin(), dims.end() - 1, [](const Dim& dim) { return dim.size == 1; });
 }
 
-bool is_residual(const Value* value, const Type& result) { return value->type == result && !constant_of(value); }
+bool is_residual(const Value* value, const Type& result) {
+  return is_float(value) && value->type.shape == result.shape && !constant_of(value);
+}
+
+// Passes a cast of the result to 16 bits, or back to f32.
+bool extend_by_cast(Contraction& contraction, const Node& node) {
+  Epilogue& epilogue = contraction.epilogue;
+  const DType to = node.result()->type.dtype;
+  if (to == kF32 ? !is_narrow(contraction.result->type.dtype) : !is_narrow(to)) return false;
+  if (to == kF32) return true;
+  if (epilogue.low != kF32 && epilogue.low != to) return false;
+  epilogue.low = to;
+  return epilogue.rounded = true;
+}
 
 // Adds the node to the epilogue as bias, residual or activation, if that is still free.
-bool extend(Contraction& contraction, const Node& node, const Value* current) {
+bool extend(Contraction& contraction, const Node& node) {
+  const Value* current = contraction.result;
   Epilogue& epilogue = contraction.epilogue;
-  if (epilogue.activation) return false;
+  if (node.is("cast")) return extend_by_cast(contraction, node);
+  if (epilogue.activation || node.results.size() != 1 || node.result()->type != current->type) return false;
   if (is_activation(node)) {
     epilogue.activation = &node;
     return true;
   }
-  if (!is_add(node) || node.inputs[0] == node.inputs[1] || node.result()->type != current->type) return false;
+  if (!is_add(node) || node.inputs[0] == node.inputs[1]) return false;
   const Value* operand = other_operand(node, current);
   if (!epilogue.bias && !epilogue.residual && is_bias(operand, current->type)) {
     epilogue.bias = operand;
-    return true;
-  }
-  if (!epilogue.residual && is_residual(operand, current->type)) {
+    epilogue.rounds_sum = epilogue.rounded;
+  } else if (!epilogue.residual && is_residual(operand, current->type)) {
     epilogue.residual = operand;
-    return true;
+    epilogue.rounds_biased = epilogue.rounded;
+  } else {
+    return false;
   }
-  return false;
+  epilogue.rounded = is_narrow(node.result()->type.dtype);
+  return true;
+}
+
+Contraction begin_with(const Node& node) {
+  Contraction begun{&node, {}, node.result(0)};
+  if (is_narrow(begun.result->type.dtype)) begun.epilogue.low = begun.result->type.dtype, begun.epilogue.rounded = true;
+  return begun;
 }
 
 std::optional<Contraction> read_epilogue(const Group& group, size_t start = 0) {
   const Node& first = *group.nodes[start];
-  Contraction found{&first, {}, first.result(0)};
+  Contraction found = begin_with(first);
   for (size_t i = start + 1; i < group.nodes.size(); ++i) {
-    if (!extend(found, *group.nodes[i], found.result)) return std::nullopt;
-    found.result = group.nodes[i]->result();
+    const Node& node = *group.nodes[i];
+    if (is_widening(node) && node.inputs[0] != found.result) continue;  // of another operand
+    if (!extend(found, node)) return std::nullopt;
+    found.result = node.result();
   }
+  if (found.epilogue.low != kF32 && found.result->type.dtype != found.epilogue.low) return std::nullopt;
   return found;
+}
+
+// The first node that widens no operand.
+size_t start_of(const Group& group) {
+  size_t start = 0;
+  while (start + 1 < group.nodes.size() && is_widening(*group.nodes[start])) ++start;
+  return start;
 }
 
 // The nodes of a block by position, and the positions of their users.
@@ -161,34 +192,52 @@ class Proposer {
   bool reads_chain(const Node& node, const Value* current) const {
     if (!is_add(node)) return false;
     const Value* other = other_operand(node, current);
-    return other->producer && uses_.single(other) && other->type == current->type && !taken(*other->producer) &&
-           ElementwiseProgram::takes(*other->producer);
+    if (other->producer && is_widening(*other->producer)) other = other->producer->inputs[0];
+    return other->producer && uses_.single(other) && other->type.shape == current->type.shape &&
+           !taken(*other->producer) && ElementwiseProgram::takes(*other->producer);
   }
 
   static bool takes_epilogue(const Node& node) {
     return (node.op->has(kContraction) || node.is("batch_norm_training") || node.is("batch_norm")) &&
-           is_f32(node.result(0));
+           is_float(node.result(0));
   }
 
   // Groups the node with the longest epilogue that a kernel takes.
-  void extended(const Node& node) {
+  void extended(const Node& node, bool with_casts = true) {
     if (taken(node)) return;
-    Contraction found{&node, {}, nullptr};
-    std::vector<const Node*> nodes{&node};
-    const Value* current = node.result(0);
-    while (uses_.single(current)) {
-      const Node* next = uses_.users(current).front();
-      if (taken(*next) || reads_chain(*next, current) || !extend(found, *next, current)) break;
+    Contraction found = begin_with(node);
+    std::vector<const Node*> nodes;
+    if (with_casts) nodes = casts_for(node);
+    nodes.push_back(&node);
+    const size_t least = nodes.size();
+    while (uses_.single(found.result)) {
+      const Node* next = uses_.users(found.result).front();
+      if (taken(*next) || reads_chain(*next, found.result) || (next->is("cast") && !with_casts)) break;
+      std::vector<const Node*> casts;
+      if (with_casts) casts = casts_for(*next);
+      if (!extend(found, *next)) break;
       // The residual may be computed after the contraction: the group runs at the position of its last node.
+      for (const Node* cast : casts)
+        if (!contains(nodes, cast) && cast != next && cast->result() != found.result) nodes.push_back(cast);
       nodes.push_back(next);
-      current = next->result();
+      found.result = next->result();
     }
     if (const Node* stored = stored_operand(node)) {
       nodes.insert(nodes.begin(), stored);
-      if (take_longest(nodes, 2)) return;
+      if (take_longest(nodes, least + 1)) return;
       nodes.erase(nodes.begin());
     }
-    take_longest(std::move(nodes), 1);
+    if (!take_longest(nodes, least) && with_casts) extended(node, false);
+  }
+
+  // The casts of 16-bit elements that this node alone reads.
+  std::vector<const Node*> casts_for(const Node& node) const {
+    std::vector<const Node*> casts;
+    for (const Value* input : node.inputs)
+      if (input->producer && is_widening(*input->producer) && uses_.single(input) && !taken(*input->producer) &&
+          !contains(casts, input->producer))
+        casts.push_back(input->producer);
+    return casts;
   }
 
   // The node that makes the right operand of constants for this node alone.
@@ -200,10 +249,11 @@ class Proposer {
     return stored ? producer : nullptr;
   }
 
-  // As many of the nodes as a kernel takes.
+  // As many of the nodes as a kernel takes, without casts of operands that are no longer read.
   bool take_longest(std::vector<const Node*> nodes, size_t least) {
     for (; nodes.size() >= least; nodes.pop_back()) {
-      Group group = make_group(nodes, uses_);
+      if (nodes.size() > least && is_widening(*nodes.back())) continue;
+      Group group = make_group(in_order(nodes), uses_);
       if (refuses_(group)) continue;
       take(std::move(group));
       return true;
@@ -224,11 +274,25 @@ class Proposer {
 
   void gated(const Node& node) {
     std::vector<const Node*> nodes = relu_gate(node.inputs[0], uses_);
-    if (nodes.empty() || std::any_of(nodes.begin(), nodes.end(), [&](const Node* each) { return taken(*each); }))
-      return;
+    const auto free = [&](const Node* each) { return !taken(*each); };
+    if (!std::all_of(nodes.begin(), nodes.end(), free)) nodes.clear();
+    const bool gates = !nodes.empty();
     nodes.push_back(&node);
-    Group group = make_group(std::move(nodes), uses_);
-    if (!refuses_(group)) take(std::move(group));
+    if (gates || !casts_for(node).empty()) take_gradient(node, std::move(nodes));
+  }
+
+  // Groups the gradient of a batch norm with casts around it.
+  void take_gradient(const Node& node, std::vector<const Node*> nodes) {
+    for (const Node* cast : casts_for(node))
+      if (!contains(nodes, cast)) nodes.push_back(cast);
+    if (uses_.single(node.result(0)))
+      if (const Node* cast = uses_.users(node.result(0)).front(); cast->is("cast") && !taken(*cast)) {
+        nodes.push_back(cast);
+        Group group = make_group(in_order(nodes), uses_);
+        if (!refuses_(group)) return take(std::move(group));
+        nodes.pop_back();
+      }
+    taken_where_right(in_order(std::move(nodes)));
   }
 
   // The nearest node before this one, over element-wise nodes, that combines elements of rows.
@@ -384,8 +448,21 @@ class Proposer {
 
 }  // namespace
 
+bool is_widening(const Node& node) {
+  return node.is("cast") && is_narrow(node.inputs[0]->type.dtype) && node.result()->type.dtype == kF32 &&
+         node.result()->type.is_static() && !constant_of(node.inputs[0]);
+}
+
+const Value* source_of(const Group& group, const Value* value) {
+  const Node* node = value->producer;
+  const bool widened = node && node->is("cast") && is_narrow(node->inputs[0]->type.dtype) &&
+                       std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end();
+  return widened ? node->inputs[0] : value;
+}
+
 size_t index_of(const Group& group, const Value* value) {
-  return static_cast<size_t>(std::find(group.inputs.begin(), group.inputs.end(), value) - group.inputs.begin());
+  const auto found = std::find(group.inputs.begin(), group.inputs.end(), source_of(group, value));
+  return static_cast<size_t>(found - group.inputs.begin());
 }
 
 std::optional<std::string> not_f32(const Group& group) {
@@ -394,6 +471,21 @@ std::optional<std::string> not_f32(const Group& group) {
   for (const Value* value : group.outputs)
     if (value->type.dtype != kF32) return fmt::format("result is {}, takes f32", to_string(value->type.dtype));
   return std::nullopt;
+}
+
+std::optional<std::string> not_floats(const Group& group) {
+  for (const auto* values : {&group.inputs, &group.outputs})
+    for (const Value* value : *values)
+      if (!is_float(value) && !(constant_of(value) && value->type.dtype.is_integer()))
+        return fmt::format("an operand is {}, takes floats up to f32", to_string(value->type.dtype));
+  return std::nullopt;
+}
+
+NarrowEpilogue narrow_of(const Group& group, const Epilogue& epilogue) {
+  NarrowEpilogue narrow{.result = form_of(epilogue.low)};
+  narrow.rounds_sum = epilogue.rounds_sum, narrow.rounds_biased = epilogue.rounds_biased;
+  if (epilogue.residual) narrow.residual = form_in(group, epilogue.residual);
+  return narrow;
 }
 
 std::vector<int64_t> slice_begin(const Node& slice) {
@@ -504,24 +596,33 @@ std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses 
 }
 
 std::optional<Contraction> as_contraction(const Group& group) {
-  if (!group.nodes.front()->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
-  const auto found = read_epilogue(group);
+  const size_t start = start_of(group);
+  if (!group.nodes[start]->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
+  const auto found = read_epilogue(group, start);
   return found && group.outputs[0] == found->result ? found : std::nullopt;
 }
 
 std::optional<Contraction> as_stored_contraction(const Group& group) {
-  if (group.nodes.size() < 2 || group.outputs.size() != 1) return std::nullopt;
-  const Node &stored = *group.nodes[0], &node = *group.nodes[1];
-  if (!node.op->has(kContraction) || node.inputs[1] != stored.result() || node.inputs[0] == stored.result())
-    return std::nullopt;
-  auto found = read_epilogue(group, 1);
+  size_t start = 0;
+  while (start < group.nodes.size() && !group.nodes[start]->op->has(kContraction)) ++start;
+  if (start == group.nodes.size() || group.outputs.size() != 1) return std::nullopt;
+  const Node& node = *group.nodes[start];
+  const Node* stored = nullptr;
+  for (size_t i = 0; i < start; ++i) {
+    if (is_widening(*group.nodes[i])) continue;
+    if (stored || group.nodes[i]->result(0) != node.inputs[1]) return std::nullopt;
+    stored = group.nodes[i];
+  }
+  if (!stored || node.inputs[0] == node.inputs[1]) return std::nullopt;
+  auto found = read_epilogue(group, start);
   if (!found || group.outputs[0] != found->result) return std::nullopt;
-  found->stored = &stored;
+  found->stored = stored;
   return found;
 }
 
 std::optional<Contraction> as_extended(const Group& group, std::string_view op) {
-  return group.nodes.front()->is(op) ? read_epilogue(group) : std::nullopt;
+  const size_t start = start_of(group);
+  return group.nodes[start]->is(op) ? read_epilogue(group, start) : std::nullopt;
 }
 
 }  // namespace cairn

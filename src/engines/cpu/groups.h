@@ -9,9 +9,13 @@ namespace cairn {
 /// The operations fused into a contraction before its result is stored: + bias[channel], + residual, then the
 /// activation.
 struct Epilogue {
-  const Value* bias = nullptr;       // f32, [channels], also with leading dims of 1
-  const Value* residual = nullptr;   // same type as the result
+  const Value* bias = nullptr;       // [channels], also with leading dims of 1
+  const Value* residual = nullptr;   // same shape as the result
   const Node* activation = nullptr;  // unary node: relu, clip, ...
+  // The result's type where that has 16 bits, and whether the sum is rounded to it before the bias, and before the residual.
+  DType low = kF32;
+  bool rounds_sum = false, rounds_biased = false;
+  bool rounded = false;  // while it is read: what was made so far
 };
 
 /// A convolution or matrix product (or another op) and its epilogue, read from a group.
@@ -22,7 +26,12 @@ struct Contraction {
   const Node* stored = nullptr;   // makes the right operand of constants of fewer bits
 };
 
-/// The index of the value among the group's inputs.
+/// Whether it is a cast of computed elements of 16 bits to f32.
+bool is_widening(const Node& node);
+/// The value that a group reads for this one: itself, or what a cast in the group widens to it.
+const Value* source_of(const Group& group, const Value* value);
+inline Form form_in(const Group& group, const Value* value) { return form_of(source_of(group, value)->type.dtype); }
+/// The index of the value, or of its source, among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
 inline bool is_pooling(const Node& node) {
   return node.is("max_pool2d") || node.is("avg_pool2d") || node.is("max_pool3d") || node.is("avg_pool3d");
@@ -35,6 +44,10 @@ enum class ConvRole : uint8_t { forward, input_gradient, kernel_gradient };
 bool is_convolution(const Node& node, ConvRole role);
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);
+/// Why it reads or makes other elements than floats up to f32, but for dims that are constants, or nothing.
+std::optional<std::string> not_floats(const Group& group);
+/// How the epilogue makes results of 16 bits.
+NarrowEpilogue narrow_of(const Group& group, const Epilogue& epilogue);
 Activation activation_of(const Epilogue& epilogue);
 /// The images or volumes and the windows of a convolution or pooling, with fewer dims where that is the same in memory:
 /// slices that no window joins are images, and along one dim windows slide over a row.

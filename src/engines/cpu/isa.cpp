@@ -11,7 +11,7 @@ namespace {
 
 struct Machine {
   Isa isa = Isa::none;
-  bool dot_products = false;
+  bool dot_products = false, brain_products = false;
 };
 
 bool has_avx_vnni() {
@@ -28,7 +28,8 @@ Machine detect() {
   const std::string_view limit = asked ? asked : "";
   if (limit == "none" || !avx2) return {};
   if (avx512 && !limit.starts_with("avx2"))
-    return {Isa::avx512, limit != "avx512" && __builtin_cpu_supports("avx512vnni")};
+    return {Isa::avx512, limit != "avx512" && __builtin_cpu_supports("avx512vnni"),
+            !limit.starts_with("avx512") && __builtin_cpu_supports("avx512bf16")};
   return {Isa::avx2, limit != "avx2" && has_avx_vnni()};
 }
 
@@ -41,6 +42,7 @@ const Machine& machine() {
 
 Isa machine_isa() { return machine().isa; }
 bool machine_has_dot_products() { return machine().dot_products; }
+bool machine_has_brain_products() { return machine().brain_products; }
 
 const char* to_string(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "none"; }
 

@@ -1,4 +1,4 @@
-// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx512|avx2_vnni|avx2|none asks for
+// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx512_vnni|avx512|avx2_vnni|avx2|none asks for
 // it.
 #pragma once
 
@@ -12,6 +12,8 @@ enum class Isa { none, avx2, avx512 };
 Isa machine_isa();
 /// Whether registers of machine_isa() have dot products of integers (VNNI); not with CAIRN_ISA=avx512|avx2.
 bool machine_has_dot_products();
+/// Whether registers of machine_isa() have dot products of bf16; with AVX-512, and not with CAIRN_ISA=avx512_vnni or less.
+bool machine_has_brain_products();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
 inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }

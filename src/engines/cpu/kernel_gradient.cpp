@@ -66,6 +66,41 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
   }
 }
 
+/// The same of elements of 16 bits, which are widened.
+template <class Widen>
+CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                               int64_t range_floats, int64_t pitch, float* to, Widen widen) {
+  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
+    float* place = to;
+    for (const Range& range : channels) {
+      for (int64_t i = 0; i < range.size(); ++i) place[i] = widen(from[range.first + i]);
+      place += range_floats;
+    }
+  }
+}
+CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                                  int64_t range_floats, int64_t pitch, float* to) {
+  pack_widened(count, from, step, channels, range_floats, pitch, to, [](uint16_t x) __attribute__((always_inline)) {
+    return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
+  });
+}
+CAIRN_VECTORISED void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                                  int64_t range_floats, int64_t pitch, float* to) {
+  pack_widened(count, from, step, channels, range_floats, pitch, to,
+               [](uint16_t x) __attribute__((always_inline)) { return wide_half(x); });
+}
+void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
+                 int64_t range_floats, int64_t pitch, float* to) {
+  const auto* narrow = static_cast<const uint16_t*>(from);
+  if (form == Form::brains) return pack_brains(count, narrow, step, channels, range_floats, pitch, to);
+  if (form == Form::halves) return pack_halves(count, narrow, step, channels, range_floats, pitch, to);
+  pack_pixels(count, static_cast<const float*>(from), step, channels, range_floats, pitch, to);
+}
+
+const void* element_at(Form form, const void* data, int64_t at) {
+  return static_cast<const char*>(data) + at * bytes_of(form);
+}
+
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
 /// (channels i of a tap; with few channels those of a row of taps, which are adjacent in x) by a panel of channels o.
 /// It accumulates over blocks of rows, or of whole small images. When dW is small, the blocks are divided into parts
@@ -75,7 +110,8 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 /// another slice of x, or with none.
 class KernelGradient {
  public:
-  KernelGradient(const Node& node, int threads) : threads_(threads) {
+  KernelGradient(const Node& node, Form x_form, Form dy_form, int threads)
+      : threads_(threads), x_form_(x_form), dy_form_(dy_form) {
     const Value *x = node.inputs[0], *dy = node.inputs[1];
     SlideSpec slide = convolution_of(node, x, dy, node.result());
     groups_ = node.attr().integer("groups");
@@ -87,8 +123,8 @@ class KernelGradient {
     plan(slide, slide.kh, slide.kw);
   }
   /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
-  KernelGradient(int64_t rows, int64_t in, int64_t out, int threads)
-      : threads_(threads), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
+  KernelGradient(int64_t rows, int64_t in, int64_t out, Form x_form, Form dy_form, int threads)
+      : threads_(threads), x_form_(x_form), dy_form_(dy_form), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
     SlideSpec slide;
     slide.h = slide.oh = rows;
     plan(slide, 1, 1);
@@ -96,7 +132,7 @@ class KernelGradient {
 
   size_t workspace() const {
     const int64_t sums = parts_ > 1 ? parts_ * count_ : 0;
-    return (scratch() * static_cast<size_t>(threads_) + static_cast<size_t>(sums)) * sizeof(float);
+    return (widened_x_ + scratch() * static_cast<size_t>(threads_) + static_cast<size_t>(sums)) * sizeof(float);
   }
   std::string describe() const {
     const std::string blocks =
@@ -105,7 +141,11 @@ class KernelGradient {
                        by_rows_ ? "rows of taps, " : "", blocks, chunks());
   }
 
-  void run(Executor& executor, const float* x, const float* dy, float* gradient, float* workspace) const {
+  void run(Executor& executor, const void* x, const void* dy, float* gradient, float* workspace) const {
+    if (widened_x_) {  // rows of taps are read where they are
+      widen(x_form_, images_ / out_depth_ * depth_ * x_image_, x, workspace);
+      x = workspace, workspace += widened_x_;
+    }
     float* sums = parts_ == 1 ? gradient : workspace + scratch() * static_cast<size_t>(threads_);
     if (executor.width() > threads_)
       for (int64_t chunk = 0; chunk < chunks(); ++chunk) run_chunk(chunk, x, dy, sums, workspace);
@@ -165,7 +205,14 @@ class KernelGradient {
     for (int64_t i = 0; i < panels_; ++i)
       panel_channels_.push_back({i * width_, std::min(out_each_, (i + 1) * width_)});
     direct_x_ = by_rows_ || (!deep() && tiles_ == 1 && groups_ == 1 && x_pixel_ == in_ && x_row_ == w_ * in_);
-    direct_dy_ = groups_ == 1 && width_ == out_;
+    if (is_narrow(x_form_) && by_rows_) {
+      widened_x_ = lines(images_ / out_depth_ * depth_ * x_image_);
+      x_form_kept_ = Form::floats;
+    } else {
+      x_form_kept_ = x_form_;
+    }
+    direct_x_ = direct_x_ && x_form_kept_ == Form::floats;
+    direct_dy_ = groups_ == 1 && width_ == out_ && dy_form_ == Form::floats;
     pitch_ = direct_x_ ? in_ : tile_size(0);
   }
 
@@ -257,7 +304,7 @@ class KernelGradient {
     return (tap * positions_ + tile_at(tile).first) * out_ + group * out_each_ + panel * width_;
   }
 
-  void run_chunk(int64_t number, const float* x, const float* dy, float* sums, float* scratch) const {
+  void run_chunk(int64_t number, const void* x, const void* dy, float* sums, float* scratch) const {
     const Chunk chunk = chunk_of(number);
     sums += chunk.part * count_ + chunk.depth_tap * (count_ / depth_taps_);
     if (!once_) clear(chunk, sums);
@@ -267,10 +314,11 @@ class KernelGradient {
       const Range met = met_by(chunk.depth_tap, image);
       if (met.size() == 0) continue;
       const Range images{image + met.first, image + met.last};
-      const float* block_x = direct_x_ ? x + *slice_of(chunk.depth_tap, images.first) * x_image_
+      const float* block_x = direct_x_ ? static_cast<const float*>(x) + *slice_of(chunk.depth_tap, images.first) * x_image_
                                        : pack_x(chunk, images, block, x, scratch);
-      const float* block_dy = dy + (images.first * oh_ + block * block_rows_) * ow_ * out_;
-      if (!direct_dy_) block_dy = pack_dy(chunk, images.size(), block, block_dy, scratch + packed_x_);
+      const void* from = element_at(dy_form_, dy, (images.first * oh_ + block * block_rows_) * ow_ * out_);
+      const float* block_dy = direct_dy_ ? static_cast<const float*>(from)
+                                         : pack_dy(chunk, images.size(), block, from, scratch + packed_x_);
       add(chunk, images.size(), block, block_x, block_dy, sums);
     }
   }
@@ -285,21 +333,21 @@ class KernelGradient {
     for (int64_t row = 0; row < rows; ++row) std::fill_n(to + row * out_, columns, 0.f);
   }
 
-  const float* pack_x(const Chunk& chunk, const Range& images, int64_t block, const float* x, float* to) const {
+  const float* pack_x(const Chunk& chunk, const Range& images, int64_t block, const void* x, float* to) const {
     const std::span<const Range> channels = of(tile_channels_, chunk.tiles);
     const Range rows = rows_[static_cast<size_t>(block)];
     const int64_t at_once = x_row_ == w_ * x_pixel_ ? rows.size() : 1;
     float* next = to;
     for (int64_t i = images.first; i < images.last; ++i) {
-      const float* from = x + *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
+      const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
-        pack_pixels(at_once * w_, from + row * x_row_, x_pixel_, channels, x_pixels_ * pitch_, pitch_, next);
+        pack_pixels(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels, x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
-  const float* pack_dy(const Chunk& chunk, int64_t images, int64_t block, const float* dy, float* to) const {
+  const float* pack_dy(const Chunk& chunk, int64_t images, int64_t block, const void* dy, float* to) const {
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(images * rows * ow_, dy + chunk.group * out_each_, out_, of(panel_channels_, chunk.panels),
+    pack_pixels(dy_form_, images * rows * ow_, element_at(dy_form_, dy, chunk.group * out_each_), out_, of(panel_channels_, chunk.panels),
                 dy_pixels_ * width_, width_, to);
     return to;
   }
@@ -412,6 +460,9 @@ class KernelGradient {
   }
 
   int threads_;
+  Form x_form_ = Form::floats, dy_form_ = Form::floats;
+  Form x_form_kept_ = Form::floats;  // of what is packed
+  size_t widened_x_ = 0;             // floats
   int64_t groups_, images_, h_, w_, oh_, ow_, in_, out_;
   int64_t depth_ = 1, out_depth_ = 1, depth_taps_ = 1;  // slices of a volume of x and of dy
   int64_t depth_stride_ = 1, depth_dilation_ = 1, depth_pad_ = 0;
@@ -438,9 +489,10 @@ class KernelGradient {
 }  // namespace
 
 Refusal refuses_kernel_gradient(const Group& group) {
-  if (group.nodes.size() != 1 || !is_convolution(group.last(), ConvRole::kernel_gradient))
-    return "is another operation";
+  if (!is_convolution(group.last(), ConvRole::kernel_gradient)) return "is another operation";
   const Node* node = &group.last();
+  if (!std::all_of(group.nodes.begin(), group.nodes.end() - 1, [](const Node* each) { return is_widening(*each); }))
+    return "follows another operation";
   for (const Value* value : {node->inputs[0], node->inputs[1], node->result()}) {
     if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
     const int64_t count = *element_count(value->type.shape.sizes());
@@ -460,7 +512,7 @@ std::unique_ptr<Step> make_step(const char* name, KernelGradient gradient, size_
   return call(
       title,
       [=, gradient = std::move(gradient)](const StepArgs& args) {
-        gradient.run(args.executor, input(args, x), input(args, dy), output(args), static_cast<float*>(args.workspace));
+        gradient.run(args.executor, args.inputs[x], args.inputs[dy], output(args), static_cast<float*>(args.workspace));
       },
       std::move(options));
 }
@@ -473,12 +525,14 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
   CallOptions options;
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != x && i != dy) options.unread.push_back(i);
-  return make_step("kernel_gradient", {node, context.threads}, x, dy, std::move(options));
+  return make_step("kernel_gradient",
+                   {node, form_in(group, node.inputs[0]), form_in(group, node.inputs[1]), context.threads}, x, dy,
+                   std::move(options));
 }
 
-std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, size_t dy,
-                                              MakeContext& context) {
-  return make_step("transposed_product", {rows, in, out, context.threads}, x, dy, {});
+std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, Form x_form, size_t dy,
+                                              Form dy_form, MakeContext& context) {
+  return make_step("transposed_product", {rows, in, out, x_form, dy_form, context.threads}, x, dy, {});
 }
 
 }  // namespace cairn

@@ -1,5 +1,6 @@
 #include "engines/cpu/plain_tile.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -30,7 +31,10 @@ void add_steps(Sums<vectors>& sums, int steps, const char* a, int64_t a_step, co
 template <int vectors>
 Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b, const void* bias) {
   Sums<vectors> sums, total{};
-  std::memcpy(&sums, bias, sizeof sums);
+  if (s.narrow.rounds_sum)
+    sums = {};
+  else
+    std::memcpy(&sums, bias, sizeof sums);
   if (s.block_steps) std::swap(sums, total);
   const int64_t b_step = s.b_step_bytes ? s.b_step_bytes : s.vectors * kLanes * 4;
   const size_t plane = s.plane_rows ? static_cast<size_t>(s.plane_rows) : s.rows.size();
@@ -64,15 +68,31 @@ float activated(const Activation& activation, float sum) {
   return clip && sum > activation.high ? activation.high : sum;
 }
 
+float element(const void* data, int64_t at, Form form) {
+  float value = 0;
+  widen(form, 1, static_cast<const char*>(data) + at * bytes_of(form), &value);
+  return value;
+}
+
+float rounded(float value, Form form) {
+  uint16_t bits = 0;
+  narrow(form, 1, &value, &bits);
+  return element(&bits, 0, form);
+}
+
 template <int vectors>
 void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const TileSpec* spec) {
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
     auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b), bias);
     const int64_t at = static_cast<int64_t>(i) * spec->c_stride;
     for (int column = 0; column < spec->columns; ++column) {
-      const float sum = sums[column / kLanes][column % kLanes];
-      const float more = spec->residual ? static_cast<const float*>(residual)[at + column] : 0;
-      static_cast<float*>(c)[at + column] = activated(spec->activation, spec->residual ? sum + more : sum);
+      const NarrowEpilogue& narrow = spec->narrow;
+      float sum = sums[column / kLanes][column % kLanes];
+      if (narrow.rounds_sum) sum = rounded(sum, narrow.result) + static_cast<const float*>(bias)[column];
+      if (narrow.rounds_biased) sum = rounded(sum, narrow.result);
+      if (spec->residual) sum += element(residual, at + column, narrow.residual);
+      cairn::narrow(narrow.result, 1, std::array{activated(spec->activation, sum)}.data(),
+                    static_cast<char*>(c) + (at + column) * bytes_of(narrow.result));
     }
   }
 }

@@ -5,7 +5,6 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/move.h"
-#include "engines/cpu/stored_weights.h"
 #include "engines/cpu/vector_loops.h"
 #include "passes/facts.h"
 
@@ -16,12 +15,12 @@ namespace {
 // Rows shorter than this are collected in tiles for generated code: a call of it costs as much as to spread 70 floats.
 constexpr int64_t kShortRow = 96;
 
-CAIRN_VECTORISED void halves_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
-  if (step == 1) return expand_halves(count, from, to);
+void halves_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
+  if (step == 1) return widen(Form::halves, count, from, to);
   for (int64_t i = 0; i < count; ++i) to[i] = half_to_float(from[i * step]);
 }
-CAIRN_VECTORISED void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
-  if (step == 1) return expand_brains(count, from, to);
+void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* to) {
+  if (step == 1) return widen(Form::brains, count, from, to);
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_to_float(from[i * step]);
 }
 
@@ -41,12 +40,8 @@ const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
 
 namespace {
 
-bool is_narrow(DType dtype) { return dtype == kF16 || dtype == kBF16; }
 bool is_number_or_bool(const Type& type) {
   return type.is_static() && (type.dtype == kF32 || type.dtype == kBool || is_narrow(type.dtype));
-}
-Form form_of(DType dtype) {
-  return dtype == kBool ? Form::bools : dtype == kF16 ? Form::halves : dtype == kBF16 ? Form::brains : Form::floats;
 }
 
 // Whether the instruction's result has to be rounded to the type of the node's.
@@ -141,7 +136,8 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
     if (output->type.dtype == kBool) return "a result is bool, takes floats";
   const std::vector<const Value*> operands = operands_of(group);
   for (const Value* input : operands) {
-    if (!is_number_or_bool(input->type)) return fmt::format("input is {}, takes floats up to f32, and bool", to_string(input->type));
+    if (!is_number_or_bool(input->type))
+      return fmt::format("input is {}, takes floats up to f32, and bool", to_string(input->type));
     if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
   }
   if (operands.size() + instructions > static_cast<size_t>(kMostRegisters)) return "is too long";
@@ -282,9 +278,9 @@ void ElementwiseProgram::make_kernel() {
     if (operand.gather)
       operand.way = Way::tile;
     else if (!operand.direct())
-      operand.way = operand.period > 0 && !operand.single                                ? Way::period
+      operand.way = operand.period > 0 && !operand.single                                   ? Way::period
                     : is_spread(operand) || far || (!operand.single && inner() < kShortRow) ? Way::tile
-                                                                                         : Way::row;
+                                                                                            : Way::row;
     by_tiles_ |= (operand.way == Way::tile || operand.way == Way::period) && !operand.single;
     by_rows_ |= operand.way == Way::row && !operand.single;
     spec.single.push_back(operand.single || (operand.way == Way::row && operand.strides.back() == 0));
@@ -322,7 +318,8 @@ std::vector<size_t> ElementwiseProgram::aligned_inputs() const {
       return target.full ? operand.full : !operand.full && !operand.single && operand.strides == target.strides;
     };
     const auto reads_part = [&](const Operand& other) { return other.part && other.buffer == operand.buffer; };
-    if (operand.form != Form::bools && !operand.gather && std::none_of(operands_.begin(), operands_.end(), reads_part) &&
+    if (operand.form != Form::bools && !operand.gather &&
+        std::none_of(operands_.begin(), operands_.end(), reads_part) &&
         std::all_of(targets_.begin(), targets_.end(), lies_so))
       inputs.push_back(operand.buffer);
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "engines/cpu/isa.h"
+#include "engines/cpu/narrow.h"
 #include "ir/module.h"
 
 namespace cairn {
@@ -51,23 +52,7 @@ CAIRN_VECTORISED void expand_nibbles(int64_t count, int64_t width, const uint32_
   }
 }
 
-CAIRN_INLINE float as_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
-
 }  // namespace
-
-CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
-}
-
-CAIRN_VECTORISED void expand_halves(int64_t count, const uint16_t* from, float* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t bits = from[i], exponent = bits & 0x7c00, magnitude = (bits & 0x7fff) << 13;
-    const float tiny =
-        static_cast<float>(static_cast<int32_t>(bits & 0x3ff)) * 0x1p-24F;  // processors may flush denormals
-    const uint32_t usual = magnitude + (exponent == 0x7c00 ? 0xe0U << 23 : 0x70U << 23);
-    to[i] = as_float((exponent == 0 ? __builtin_bit_cast(uint32_t, tiny) : usual) | (bits & 0x8000) << 16);
-  }
-}
 
 int32_t StoredWeights::code(int64_t row, int64_t column) const {
   const int64_t at = row * row_step + column * column_step;
@@ -168,10 +153,8 @@ std::optional<StoredWeights> stored_weights(const Node& node, bool transposed) {
 }
 
 void expand_panel(const PanelLayout& layout, const void* panel, float* to) {
-  if (layout.stored == Stored::halves)
-    return expand_halves(layout.rows * layout.width, static_cast<const uint16_t*>(panel), to);
-  if (layout.stored == Stored::brains)
-    return expand_brains(layout.rows * layout.width, static_cast<const uint16_t*>(panel), to);
+  if (layout.stored == Stored::halves) return widen(Form::halves, layout.rows * layout.width, panel, to);
+  if (layout.stored == Stored::brains) return widen(Form::brains, layout.rows * layout.width, panel, to);
   std::vector<float> same(static_cast<size_t>(layout.width), layout.stored == Stored::nibbles ? 8.F : 0.F);
   const auto* at = static_cast<const char*>(panel);
   for (int64_t first = 0; first < layout.rows; first += layout.block, to += layout.block * layout.width) {

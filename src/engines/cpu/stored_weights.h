@@ -39,9 +39,6 @@ struct StoredWeights {
 /// The weights [rows, columns], or [columns, rows] when `transposed`, that the node makes of constants; or nothing.
 std::optional<StoredWeights> stored_weights(const Node& node, bool transposed);
 
-/// Numbers of 16 bits as floats.
-void expand_halves(int64_t count, const uint16_t* from, float* to);
-void expand_brains(int64_t count, const uint16_t* from, float* to);
 /// A packed panel as floats.
 void expand_panel(const PanelLayout& layout, const void* panel, float* to);
 

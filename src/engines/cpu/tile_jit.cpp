@@ -34,11 +34,13 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
     CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
     if (has_table()) load_table();
-    integers() ? start_integers() : start_with_bias();
+    integers()               ? start_integers()
+    : spec.narrow.rounds_sum ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
+                             : start_with_bias();
     if (spec.block_steps) start_blocks();
     emit_rows();
     if (spec.block_steps) end_blocks();
-    integers() ? finish_integers() : finish();
+    integers() ? finish_integers() : spec.narrow.acts() ? finish_narrow() : finish();
     pop(rbx);
     vzeroupper();
     ret();
@@ -48,7 +50,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
   }
 
  private:
-  bool integers() const { return spec_.arithmetic != Arithmetic::floats; }
+  bool integers() const { return is_integer(spec_.arithmetic); }
   bool needs_product() const { return integers() && !spec_.dot_products; }
   int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(spec_.isa) * 4; }
@@ -181,6 +183,7 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
 
   void multiply(const Xbyak::Xmm& sum, const Xbyak::Xmm& a, const Xbyak::Xmm& b) {
     const auto encoding = spec_.isa == Isa::avx512 ? Xbyak::EvexEncoding : Xbyak::VexEncoding;
+    if (spec_.arithmetic == Arithmetic::pairs) return vdpbf16ps(sum, a, b);
     if (!integers()) return vfmadd231ps(sum, a, b);
     if (spec_.arithmetic == Arithmetic::bytes) return vpdpbusd(sum, a, b, encoding);
     if (spec_.dot_products) return vpdpwssd(sum, a, b, encoding);
@@ -360,6 +363,118 @@ struct Code final : Xbyak::CodeGenerator, TileKernel {
       vmaskmovps(ptr[rdx + offset], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
   }
 
+  // As finish(), but the bounds of a clip are in memory. Two registers are free for rounding.
+  void finish_narrow() {
+    const Form form = spec_.narrow.result, residual = spec_.narrow.residual;
+    const Xbyak::Xmm low = panel(0), spare = reg(low.getIdx() + 1), other = reg(low.getIdx() + 2);
+    if (spec_.activation.kind == Activation::Kind::relu) clear(low);
+    if (tail_) prepare_tail(reg(registers() - 1));
+    for (int i = 0; i < pixels_; ++i)
+      for (int j = 0; j < vectors_; ++j) {
+        const Xbyak::Xmm sum = accumulator(i, j);
+        const int64_t at = static_cast<int64_t>(i) * spec_.c_stride + j * lanes(spec_.isa);
+        if (spec_.narrow.rounds_sum) {
+          round(sum, spare, other, form);
+          vaddps(sum, sum, ptr[rcx + j * vector_bytes()]);
+        }
+        if (spec_.residual) {
+          if (spec_.narrow.rounds_biased) round(sum, spare, other, form);
+          load_elements(spare, r8 + static_cast<int>(at * bytes_of(residual)), residual, is_tail(j));
+          vaddps(sum, sum, spare);
+        }
+        if (spec_.activation.kind == Activation::Kind::relu) vmaxps(sum, low, sum);  // keeps NaN: the second source
+        if (spec_.activation.kind == Activation::Kind::clip) {
+          vmovups(spare, number(spec_.activation.low));
+          vmaxps(sum, spare, sum);
+          vmovups(spare, number(spec_.activation.high));
+          vminps(sum, spare, sum);
+        }
+        store_elements(rdx + static_cast<int>(at * bytes_of(form)), sum, spare, other, form, is_tail(j));
+      }
+  }
+
+  // Rounds floats to 16 bits and widens them again.
+  void round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other, Form form) {
+    const Xbyak::Xmm half = half_of(spare);
+    if (form == Form::halves) {
+      vcvtps2ph(half, sum, 0);
+      return vcvtph2ps(sum, half);
+    }
+    if (spec_.brain_products) {
+      vcvtneps2bf16(half, sum);
+      vpmovzxwd(sum, half);
+      return vpslld(sum, sum, 16);
+    }
+    round_bits(sum, spare, other);
+    spec_.isa == Isa::avx512 ? vpandd(sum, spare, number(0xffff0000U)) : vandps(sum, spare, number(0xffff0000U));
+  }
+
+  // The bits of bf16 in the upper half of each lane of `to`.
+  void round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other) {
+    const bool wide = spec_.isa == Isa::avx512;
+    vpsrld(to, sum, 16);
+    wide ? vpandd(to, to, number(1U)) : vandps(to, to, number(1U));
+    vpaddd(to, to, number(0x7fffU));
+    vpaddd(to, to, sum);
+    if (wide) {  // a NaN would be rounded to another number
+      vcmpps(k2, sum, sum, 3);
+      return vmovaps(Xbyak::Zmm(to.getIdx()) | k2, Xbyak::Zmm(sum.getIdx()));
+    }
+    vcmpps(other, sum, sum, 3);
+    vblendvps(to, to, sum, other);
+  }
+
+  /// The register for half as many bytes.
+  Xbyak::Xmm half_of(const Xbyak::Xmm& whole) const {
+    return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Ymm(whole.getIdx())) : Xbyak::Xmm(whole.getIdx());
+  }
+
+  // Elements as floats; nothing beyond the tail is read.
+  void load_elements(const Xbyak::Xmm& to, const Xbyak::RegExp& at, Form form, bool tail) {
+    const bool wide = spec_.isa == Isa::avx512;
+    const Xbyak::Xmm low(to.getIdx());
+    const Xbyak::Xmm masked = tail && wide ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(to.getIdx()) | k1 | T_z) : to;
+    if (form == Form::floats) {
+      if (tail && !wide) return vmaskmovps(to, Xbyak::Ymm(mask_), ptr[at]);
+      return vmovups(masked, ptr[at]);
+    }
+    if (tail && !wide) {
+      vpxor(low, low, low);
+      for (int lane = 0; lane < tail_; ++lane) vpinsrw(low, low, ptr[at + 2 * lane], static_cast<uint8_t>(lane));
+      form == Form::halves ? vcvtph2ps(to, low) : vpmovzxwd(to, low);
+    } else {
+      form == Form::halves ? vcvtph2ps(masked, ptr[at]) : vpmovzxwd(masked, ptr[at]);
+    }
+    if (form == Form::brains) vpslld(to, to, 16);
+  }
+
+  void store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other,
+                      Form form, bool tail) {
+    const bool wide = spec_.isa == Isa::avx512;
+    if (form == Form::floats) {
+      if (tail && !wide) return vmaskmovps(ptr[at], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
+      return vmovups(tail ? ptr[at] | k1 : ptr[at], sum);
+    }
+    const Xbyak::Xmm half = half_of(spare), high(other.getIdx());
+    if (form == Form::halves) {
+      vcvtps2ph(half, sum, 0);
+    } else if (spec_.brain_products) {
+      vcvtneps2bf16(half, sum);
+    } else {
+      round_bits(sum, spare, other);
+      vpsrld(spare, spare, 16);
+      if (wide) {
+        vpmovdw(half, Xbyak::Zmm(spare.getIdx()));
+      } else {
+        vextracti128(high, Xbyak::Ymm(spare.getIdx()), 1);
+        vpackusdw(half, half, high);
+      }
+    }
+    if (wide) return tail ? vmovdqu16(ptr[at] | k1, half) : vmovups(ptr[at], half);
+    if (!tail) return vmovups(ptr[at], half);
+    for (int lane = 0; lane < tail_; ++lane) vpextrw(ptr[at + 2 * lane], half, static_cast<uint8_t>(lane));
+  }
+
   // The address of a vector of this number behind the code.
   Xbyak::Address number(uint32_t bits) {
     const auto found = std::find(numbers_.begin(), numbers_.end(), bits);
@@ -508,6 +623,8 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.stored);
   append(key, spec.zeros);
   append(key, spec.residual);
+  append(key, spec.narrow);
+  append(key, spec.brain_products);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);
   append(key, spec.activation.high);

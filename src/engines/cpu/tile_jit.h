@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engines/cpu/isa.h"
+#include "engines/cpu/narrow.h"
 
 namespace cairn {
 
@@ -32,6 +33,19 @@ enum class Arithmetic : uint8_t {
   floats,
   bytes,  // 4 steps of k: u8 of A by i8 of B, summed to i32; needs dot products of integers (VNNI)
   words,  // 2 steps of k: i16 by i16, summed to i32
+  pairs,  // 2 steps of k: bf16 by bf16, summed to f32; needs dot products of bf16
+};
+constexpr bool is_integer(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::bytes || arithmetic == Arithmetic::words;
+}
+
+/// How results of 16 bits are made of f32 sums. A residual may be narrow alone.
+struct NarrowEpilogue {
+  Form result = Form::floats, residual = Form::floats;
+  bool rounds_sum = false;     // before the bias, which comes last then
+  bool rounds_biased = false;  // before the residual
+  bool acts() const { return is_narrow(result) || is_narrow(residual); }
+  friend bool operator==(const NarrowEpilogue&, const NarrowEpilogue&) = default;
 };
 
 /// How floats of B lie in memory.
@@ -98,9 +112,11 @@ struct TileSpec {
   int block_steps = 0;                    // steps summed separately before adding to the total; 0: all in one sum
   Stored stored = Stored::floats;         // B; scaled blocks of a single run of taps have block_steps
   bool zeros = false;                     // as in PanelLayout
-  int64_t c_stride = 0;                   // floats between pixels in C and in the residual
+  int64_t c_stride = 0;                   // elements between pixels in C and in the residual
   bool residual = false;
   Activation activation;
+  NarrowEpilogue narrow;
+  bool brain_products = false;  // the processor has instructions for bf16
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
   int parameter_rows = 0;

@@ -96,14 +96,42 @@ Refusal read_stored(TileProblem& problem) {
   if (!problem.stored || (!product && problem.stored->scale) || (product && dims_of(node.inputs[1]) != 2) ||
       problem.weights != node.inputs[1] || spec.transposed_x)
     return "weights are stored as no tile reads them";
-  const Epilogue& epilogue = problem.contraction.epilogue;
-  for (const Value* value : {static_cast<const Value*>(node.inputs[0]), epilogue.bias, epilogue.residual})
-    if (value && value->type.dtype != kF32)
-      return fmt::format("an operand is {}, takes f32", to_string(value->type.dtype));
   spec.packed_in_run = false;
+  if (spec.arithmetic == Arithmetic::pairs) {  // they are as small when they are packed as others are
+    problem.weights = problem.stored->codes;
+    problem.stored.reset();
+    return std::nullopt;
+  }
   spec.widest_panel = product;
-  if (!product || spec.w > kFewExpandedRows || machine_isa() == Isa::none) return std::nullopt;
+  spec.expands = !product || spec.w > kFewExpandedRows || machine_isa() == Isa::none;
+  if (spec.expands) return std::nullopt;
   spec.stored = problem.stored->stored, spec.block = problem.stored->block, spec.zeros = problem.stored->zeros;
+  return std::nullopt;
+}
+
+/// Whether x and weights are bf16 with pairs of channels side by side in both.
+bool can_pair(const TileProblem& problem) {
+  const ConvSpec& spec = problem.spec;
+  const bool dot = machine_has_brain_products() && spec.x_form == Form::brains && spec.weights_form == Form::brains;
+  return dot && spec.ic % 2 == 0 && spec.ic > 0 && !spec.transposed_x;
+}
+
+/// Types of the operands and the result.
+Refusal read_forms(const Group& group, TileProblem& problem) {
+  const Epilogue& epilogue = problem.contraction.epilogue;
+  ConvSpec& spec = problem.spec;
+  if (!problem.contraction.stored)
+    if (auto reason = not_floats(group)) return reason;
+  spec.x_form = form_in(group, problem.x), spec.weights_form = form_in(group, problem.weights);
+  spec.narrow = narrow_of(group, epilogue);
+  if (can_pair(problem)) {
+    spec.arithmetic = Arithmetic::pairs;
+    spec.ic /= 2;
+  }
+  for (const Value* value : {problem.x, epilogue.bias, epilogue.residual})
+    if (const Value* source = value ? source_of(group, value) : nullptr;
+        source && source->type.dtype != kF32 && !is_narrow(source->type.dtype))
+      return fmt::format("an operand is {}, takes floats up to f32", to_string(source->type.dtype));
   return std::nullopt;
 }
 
@@ -111,13 +139,13 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   auto contraction = as_contraction(group);
   if (!contraction) contraction = as_stored_contraction(group);
   if (!contraction) return "is no matrix product or convolution with bias, addition and activation";
-  if (auto reason = contraction->stored ? std::nullopt : not_f32(group)) return reason;
   problem.contraction = *contraction;
   if (*element_count(contraction->node->result()->type.shape.sizes()) == 0) return "has no elements";
   const bool product = contraction->node->is("matmul");
   if (!product && !is_convolution(*contraction->node, ConvRole::forward)) return "is another contraction";
   problem.x = contraction->node->inputs[0], problem.weights = contraction->node->inputs[1];
   if (auto reason = product ? read_product(problem) : read_conv(problem)) return reason;
+  if (auto reason = read_forms(group, problem)) return reason;
   problem.spec.residual = contraction->epilogue.residual != nullptr;
   problem.spec.activation = activation_of(contraction->epilogue);
   problem.spec.packed_in_run = !constant_of(problem.weights);
@@ -134,8 +162,9 @@ bool reads_far_rows(const TileProblem& problem) {
   const ConvSpec& spec = problem.spec;
   const Epilogue& epilogue = problem.contraction.epilogue;
   const bool plain = !epilogue.bias && !epilogue.residual && spec.activation.kind == Activation::Kind::none;
-  return spec.transposed_x && !problem.transposed && plain && problem.offsets.size() == 1 && spec.ic >= kManyRows &&
-         spec.w >= kLeast && spec.oc >= kLeast;
+  return spec.transposed_x && !problem.stored && !spec.narrow.acts() &&
+         !problem.transposed && plain && problem.offsets.size() == 1 && spec.ic >= kManyRows && spec.w >= kLeast &&
+         spec.oc >= kLeast;
 }
 
 const float* floats(const void* data) { return static_cast<const float*>(data); }
@@ -151,8 +180,9 @@ class Bias {
     static const Tensor zero = Tensor::zeros(kF32, {1});
     floats_ = kernel.bias_size();
     const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
-    if (epilogue.bias && !bias) {
+    if (epilogue.bias && (!bias || bias->dtype() != kF32)) {
       input_ = index_of(group, epilogue.bias);
+      form_ = form_in(group, epilogue.bias);
       count_ = static_cast<size_t>(epilogue.bias->type.shape.dims.back().size);
       return;
     }
@@ -163,17 +193,20 @@ class Bias {
   }
   size_t input() const { return input_; }
   /// Bytes of the copy made in each run.
-  size_t workspace() const { return input_ == kNone || count_ == floats_ ? 0 : whole_lines(floats_ * 4); }
+  size_t workspace() const { return input_ == kNone || is_whole() ? 0 : whole_lines(floats_ * 4); }
   const float* get(const StepArgs& args, char* workspace) const {
     if (input_ == kNone) return floats(packed_.get());
-    const float* from = floats(args.inputs[input_]);
-    if (count_ == floats_) return from;
+    if (is_whole()) return floats(args.inputs[input_]);
     auto* to = reinterpret_cast<float*>(workspace);
-    std::fill(std::copy_n(from, count_, to), to + floats_, 0.f);
+    widen(form_, static_cast<int64_t>(count_), args.inputs[input_], to);
+    std::fill(to + count_, to + floats_, 0.f);
     return to;
   }
 
  private:
+  bool is_whole() const { return count_ == floats_ && form_ == Form::floats; }
+
+  Form form_ = Form::floats;
   std::shared_ptr<const void> packed_;
   size_t input_ = kNone, count_ = 0, floats_ = 0;
 };
@@ -191,30 +224,35 @@ class TileStep final : public Step {
     if (problem.stored) pack(*problem.stored, context);
     keeps_ = !weights && !problem.stored && !problem.spec.packed_in_run;
     if (weights && offsets_.size() == 1)
-      packed_ = context.packer.packed(
-          *weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
-          [&](void* to) { conv_.pack(weights->values<float>().data(), static_cast<float*>(to), transposed_); });
+      packed_ =
+          context.packer.packed(*weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
+                                [&](void* to) { conv_.pack(weights->data(), static_cast<float*>(to), transposed_); });
     bias_.read(group, conv_, epilogue, context);
   }
 
   void run(const StepArgs& args) const override {
-    const float *x = floats(args.inputs[x_]), *weights = floats(args.inputs[weights_]);
     const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
-    auto* y = static_cast<float*>(args.outputs[0]);
-    const float* residual = residual_ == kNone ? y : floats(args.inputs[residual_]);
-    if (expands_) return expand(args, x, bias, residual, y);
-    if (packed_ || keeps_)
-      return conv_.run(args.executor, x, floats(keeps_ ? args.kept : packed_.get()), bias, residual, y);
-    const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
+    auto* y = static_cast<char*>(args.outputs[0]);
+    const auto* residual = residual_ == kNone ? y : static_cast<const char*>(args.inputs[residual_]);
+    const void* x = args.inputs[x_];
+    Executor& all = args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
+    if (expands_) return expand(all, x, scratch, bias, residual, y);
+    if (packed_ || keeps_)
+      return conv_.run(is_narrow(spec_.x_form) ? all : args.executor, x, floats(keeps_ ? args.kept : packed_.get()),
+                       bias, residual, y, scratch);
+    const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
     const auto product = [&](size_t i, Executor& executor, float* packed) {
       const int64_t to = static_cast<int64_t>(i) * result;
-      conv_.pack_and_run(executor, x + offsets_[i].x, weights + offsets_[i].weights, transposed_, packed, bias,
-                         residual + to, y + to);
+      conv_.pack_and_run(executor, place(args.inputs[x_], offsets_[i].x, spec_.x_form),
+                         place(args.inputs[weights_], offsets_[i].weights, spec_.weights_form), transposed_, packed,
+                         bias, place(residual, to, spec_.narrow.residual), y + to * bytes_of(spec_.narrow.result),
+                         packed + packed_floats());
     };
     const auto products = static_cast<int>(offsets_.size());
     if (packers() == 1 || args.executor.width() > workers_) {
-      for (int i = 0; i < products; ++i) product(static_cast<size_t>(i), args.executor, scratch);
+      for (int i = 0; i < products; ++i)
+        product(static_cast<size_t>(i), is_narrow(spec_.x_form) ? all : args.executor, scratch);
       return;
     }
     args.executor.run(products, [&](int i, int worker) {
@@ -224,7 +262,7 @@ class TileStep final : public Step {
 
   size_t kept() const override { return keeps_ ? conv_.packed_size() * 4 : 0; }
   void keep(const StepArgs& args) const override {
-    const float* weights = floats(args.inputs[weights_]);
+    const void* weights = args.inputs[weights_];
     args.executor.run(conv_.panels(), [&](int panel, int) {
       conv_.pack_panel(panel, weights, static_cast<float*>(args.kept), transposed_);
     });
@@ -241,22 +279,26 @@ class TileStep final : public Step {
                                 : ", packed in the run");
   }
   size_t workspace() const override {
-    if (expands_) return bias_.workspace() + conv_.panel_size() * 4 * static_cast<size_t>(workers_);
-    return bias_.workspace() + (packed_ || keeps_ ? 0 : scratch_floats() * 4 * packers());
+    if (expands_) return bias_.workspace() + (expanded_floats() + conv_.widened_size(1)) * 4;
+    return bias_.workspace() + (packed_ || keeps_ ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
   }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
   }
   // Only the residual: other tiles still read the other inputs.
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_ && residual_ != bias_.input();
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != weights_ && residual_ != bias_.input() &&
+                       bytes_of(spec_.narrow.residual) == bytes_of(spec_.narrow.result);
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
  private:
+  static const void* place(const void* data, int64_t at, Form form) {
+    return static_cast<const char*>(data) + at * bytes_of(form);
+  }
   void pack(const StoredWeights& weights, MakeContext& context) {
     layout_ = {weights.stored, weights.rows, conv_.panel_width(), weights.block, weights.zeros};
-    expands_ = spec_.stored == Stored::floats;
+    expands_ = spec_.expands;
     const std::string name = fmt::format("panel{} as {} by {}{}", layout_.width, static_cast<int>(layout_.stored),
                                          layout_.block, weights.fingerprint());
     const auto panels = static_cast<size_t>(conv_.panels());
@@ -268,22 +310,25 @@ class TileStep final : public Step {
   }
   size_t panel_bytes() const { return whole_lines(static_cast<size_t>(layout_.bytes())); }
 
-  void expand(const StepArgs& args, const float* x, const float* bias, const float* residual, float* y) const {
-    auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
+  void expand(Executor& executor, const void* x, float* scratch, const float* bias, const void* residual,
+              void* y) const {
     const auto panel = [&](int i, float* to) {
       expand_panel(layout_, static_cast<const char*>(packed_.get()) + static_cast<size_t>(i) * panel_bytes(), to);
     };
-    Executor& executor = args.executor.width() > workers_ ? serial_executor() : args.executor;
-    conv_.expand_and_run(executor, x, panel, scratch, bias, residual, y);
+    conv_.expand_and_run(executor, x, panel, scratch, bias, residual, y, scratch + expanded_floats());
   }
+  size_t expanded_floats() const { return conv_.panel_size() * static_cast<size_t>(workers_); }
 
   /// The number of packing buffers: one per worker when each packs its own product, else one for all.
   size_t packers() const {
     const auto workers = static_cast<size_t>(workers_);
     return offsets_.size() < 2 * workers ? 1 : workers;
   }
-  /// Floats of one packing buffer, in whole cache lines.
-  size_t scratch_floats() const { return (conv_.scratch_size() + 15) / 16 * 16; }
+  /// Floats of one packing buffer, in whole cache lines, and with x widened behind it.
+  size_t packed_floats() const { return (conv_.scratch_size() + 15) / 16 * 16; }
+  size_t scratch_floats() const {
+    return packed_floats() + (conv_.widened_size(packers() == 1 ? workers_ : 1) + 15) / 16 * 16;
+  }
 
   Conv conv_;
   ConvSpec spec_;
@@ -382,8 +427,8 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   problem.spec.packed_in_run =
       problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(problem.weights));
   if (reads_far_rows(problem))
-    return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, problem.x),
-                                   index_of(group, problem.weights), context);
+    return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, problem.x), spec.x_form,
+                                   index_of(group, problem.weights), spec.weights_form, context);
   return std::make_unique<TileStep>(group, std::move(problem), context);
 }
 

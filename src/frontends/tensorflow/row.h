@@ -104,6 +104,7 @@ void binary(OpContext& context);
 std::span<const Row> array_rows();
 std::span<const Row> block_rnn_rows();
 std::span<const Row> cluster_rows();
+std::span<const Row> collective_rows();
 std::span<const Row> colour_rows();
 std::span<const Row> control_rows();
 std::span<const Row> ctc_rows();

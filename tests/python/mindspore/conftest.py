@@ -1,5 +1,9 @@
 """Tests of the MindSpore door run in one process, in which cairn.ms answers to `import mindspore`."""
 
+import os
+import pathlib
+import subprocess
+
 import cairn.ms  # noqa: F401, I001
 import numpy as np
 import pytest
@@ -19,3 +23,13 @@ def settings():
 def graph_mode():
     """What is called is captured."""
     modes.mode = modes.GRAPH
+
+
+@pytest.fixture
+def mindspore_itself():
+    """Runs a script by MindSpore's own Python."""
+    python = pathlib.Path(__file__).resolve().parents[3] / ".venv-mindspore" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("MindSpore is not installed in .venv-mindspore")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return lambda *words: subprocess.run([python, *words], check=True, env=environment, capture_output=True)

@@ -293,7 +293,7 @@ def test_vision_transforms():
 def test_transforms_of_any_column():
     assert transforms.TypeCast(mstype.int32)(np.array(3.7)) == 3
     assert transforms.OneHot(3)(np.array(1)).tolist() == [0, 1, 0]
-    np.testing.assert_allclose(transforms.OneHot(3, 0.1)(np.array(1)), [0.05, 0.9, 0.05], rtol=1e-6)
+    np.testing.assert_allclose(transforms.OneHot(3, 0.1)(np.array(1)), [0.1 / 3, 0.9 + 0.1 / 3, 0.1 / 3], rtol=1e-6)
     assert transforms.PadEnd([4], 9)(np.array([1, 2])).tolist() == [1, 2, 9, 9]
     assert transforms.Concatenate(append=np.array([5]))(np.array([1])).tolist() == [1, 5]
     assert values(numbers(1).map(transforms.Duplicate(), "x", ["x", "y"], ["x", "y"]), "y") == [0]

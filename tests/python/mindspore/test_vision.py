@@ -1,9 +1,15 @@
-"""Image transforms: shapes, values that are told, and errors by class."""
+"""Image transforms: shapes, what MindSpore 2.10 makes of a picture (data/vision_cases.npz), errors by class."""
 
-import mindspore.dataset.vision.c_transforms as vision
+import pathlib
+
+import mindspore.dataset.vision as vision
 import numpy as np
 import pytest
+from mindspore.dataset import transforms
 
+import vision_cases
+
+HERE = pathlib.Path(__file__).resolve().parents[1]
 IMAGE = np.random.RandomState(0).randint(0, 255, (20, 24, 3)).astype(np.uint8)
 
 
@@ -51,3 +57,62 @@ def test_values_as_mindspore_gives_them():
         (vision.RandomSolarize((100, 100)), [83, 47, 138]), (vision.AdjustGamma(2.0), [116, 9, 54]), (vision.Rotate(30, fill_value=(1, 2, 3)), [3, 2, 1]),
     ):  # fmt: skip
         assert np.abs(transform(IMAGE)[0, 0].astype(int) - wanted).max() <= 1, type(transform).__name__
+
+
+EXPECTED = HERE / "data" / "vision_cases.npz"
+
+
+@pytest.mark.parametrize("name", vision_cases.cases(vision, transforms))
+def test_pictures_are_those_of_mindspore(name):
+    transform, most, share = vision_cases.cases(vision, transforms)[name]
+    expected, made = np.load(EXPECTED)[name], np.asarray(transform(vision_cases.picture()))
+    assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+    apart = np.abs(made.astype(np.float64) - expected.astype(np.float64))
+    assert apart.max() <= most and (apart > 0).mean() <= share
+
+
+@pytest.mark.long
+def test_the_expected_pictures_are_what_mindspore_makes(mindspore_itself, tmp_path):
+    mindspore_itself(vision_cases.__file__, tmp_path / "made.npz")
+    made, expected = np.load(tmp_path / "made.npz"), np.load(EXPECTED)
+    assert sorted(made) == sorted(expected)
+    for name in expected:
+        np.testing.assert_array_equal(made[name], expected[name], name)
+
+
+NATIVE = [vision.Rotate(3), vision.RandomRotation(10), vision.RandomAffine(5), vision.AutoContrast(), vision.RandomEqualize(), vision.RandomInvert(),
+          vision.GaussianBlur(3), vision.CutOut(4), vision.RandomPosterize((3, 5)), vision.RandomSolarize(), vision.RandomLighting(),
+          vision.RandomSharpness(), vision.AdjustGamma(2.0), vision.UniformAugment([vision.Invert(), vision.Equalize()], 1),
+          vision.RandomSelectSubpolicy([[(vision.Invert(), 0.5)], [(vision.Equalize(), 1.0), (vision.Rotate(9), 0.3)]]),
+          transforms.RandomApply([vision.Invert(), vision.HorizontalFlip()], 0.5), transforms.RandomChoice([vision.Invert(), vision.Equalize()]),
+          transforms.RandomOrder([vision.Invert(), vision.HorizontalFlip()]), vision.ResizedCrop(1, 2, 9, 11, 7), vision.RandomResize((5, 6))]  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", NATIVE, ids=lambda each: type(each).__name__)
+def test_workers_run_it_and_any_number_of_them_makes_the_same(transform):
+    import mindspore.dataset as ds
+
+    def made(workers):
+        ds.config.set_num_parallel_workers(workers)
+        ds.config.set_seed(7)
+        rows = ds.NumpySlicesDataset(np.stack([vision_cases.picture()] * 12), ["image"], shuffle=False).map([transform], "image")
+        return [row[0] for row in rows.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+
+    assert transform.native() is not None
+    one, two = made(1), made(2)
+    for first, second in zip(one, two):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_a_mixture_draws_as_often_as_it_is_told():
+    invert, picture = vision.Invert(), np.zeros((4, 4, 3), np.uint8)
+
+    def share(transform, count=2000):
+        native = transform.native()
+        return np.mean([native.apply([picture], seed)[0][0, 0, 0] == 255 for seed in range(count)])
+
+    assert abs(share(transforms.RandomApply([invert], 0.3)) - 0.3) < 0.04
+    assert abs(share(transforms.RandomChoice([invert, vision.HorizontalFlip(), vision.VerticalFlip()])) - 1 / 3) < 0.04
+    assert abs(share(vision.UniformAugment([invert, vision.HorizontalFlip()], 1)) - 0.25) < 0.04
+    assert abs(share(vision.RandomInvert(0.7)) - 0.7) < 0.04
+    assert share(transforms.RandomOrder([invert, vision.HorizontalFlip()])) == 1

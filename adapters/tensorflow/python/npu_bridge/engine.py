@@ -25,8 +25,11 @@ def selected():
 
 def load():
     """Loads the op library once. What went wrong is kept for `require`, so that importing never fails for it."""
-    if _state["library"] or selected() == "tensorflow":
-        return
+    if not _state["library"] and selected() != "tensorflow":
+        _load()
+
+
+def _load():
     if not tf.version.VERSION.startswith(SUPPORTED):
         _state["reason"] = f"needs TensorFlow {SUPPORTED}x, found {tf.version.VERSION}"
     elif not LIBRARY.exists():
@@ -62,6 +65,14 @@ def _take_libraries_of_operators():
         if name in sys.modules:
             sys.modules[name].load_op_library = load_op_library
     tf.load_op_library = load_op_library
+
+
+def load_collectives():
+    """What exchanges tensors with other ranks is the engine's, also where sessions run on stock TensorFlow."""
+    if _state["library"] is None and not _state["reason"]:
+        _load()
+    if _state["library"] is None:
+        raise ImportError(f"npu_bridge: no collectives: {_state['reason']}")
 
 
 def library():

@@ -1,5 +1,5 @@
 """The platform's environment variables: ranks, device, log level. Read when asked for, so that no call has to come
-first; one process is one rank, and more than one is refused where results would be wrong."""
+first; the job is joined when something needs the other ranks."""
 
 import json
 import os
@@ -12,7 +12,7 @@ def _number(name, text):
         raise ValueError(f"{name} is invalid, should be int, such as 0, 1, 2.") from None
 
 
-def _natural(name, text):
+def natural(name, text):
     value = _number(name, text)
     if value < 0:
         raise ValueError(f"{name} should be >= 0.")
@@ -27,15 +27,31 @@ def check():
         raise ValueError("RANK_SIZE and CM_WORKER_SIZE cannot be configured at the same time.")
 
 
+def _launched():
+    """What `cairn launch` or mpirun says of this process: rank, size, local_rank, local_size."""
+    if os.getenv("CAIRN_JOB"):
+        try:
+            return json.loads(os.environ["CAIRN_JOB"])
+        except ValueError as error:
+            raise ValueError(f"CAIRN_JOB is not JSON: {error}") from None
+    mpi = {key: os.getenv(f"OMPI_COMM_WORLD_{key.upper()}") for key in ("rank", "size", "local_rank", "local_size")}
+    other = os.getenv("RANK_TABLE_FILE") or os.getenv("CM_CHIEF_IP")
+    return {} if other or not mpi["size"] else {key: int(value or 0) for key, value in mpi.items()}
+
+
 def rank_size():
+    if "size" in _launched():
+        return int(_launched()["size"])
     check()
     name = "CM_WORKER_SIZE" if os.getenv("CM_WORKER_SIZE") else "RANK_SIZE"
     text = os.getenv(name)
-    return max(1, _natural(name, text)) if text else len(_table_ranks()) or 1
+    return max(1, natural(name, text)) if text else len(_table_ranks()) or 1
 
 
 def rank_id():
-    value = _natural("RANK_ID", os.getenv("RANK_ID") or "0")
+    if "rank" in _launched():
+        return int(_launched()["rank"])
+    value = natural("RANK_ID", os.getenv("RANK_ID") or "0")
     if value >= rank_size():
         raise ValueError(f"RANK_ID is {value}, should be below RANK_SIZE, which is {rank_size()}")
     return value
@@ -43,28 +59,57 @@ def rank_id():
 
 def local_rank_size():
     mine = _my_server()
-    return len(mine) if mine else rank_size()
+    return int(_launched().get("local_size") or len(mine) or rank_size())
+
+
+def local_ranks():
+    """The ranks on this host."""
+    first = rank_id() - local_rank_id()
+    return _my_server() or list(range(first, first + local_rank_size()))
 
 
 def local_rank_id():
     mine = _my_server()
-    return mine.index(rank_id()) if mine else rank_id()
+    return int(_launched().get("local_rank", mine.index(rank_id()) if mine else rank_id()))
+
+
+_joining = {"joined": False, "groups": {}}  # name: ranks of the groups that the job has to know
+
+
+def join():
+    """Joins the job of several ranks, once; all of them come here before the first exchange."""
+    if _joining["joined"] or rank_size() == 1:
+        return
+    from cairn import job
+
+    job.join()
+    _joining["joined"] = True
+    for name, ranks in _joining["groups"].items():
+        job.group_create(name, ranks)
+
+
+def add_group(name, ranks):
+    """The job learns of it when it is joined: until then no other rank is needed."""
+    _joining["groups"][name] = list(ranks)
+    if _joining["joined"]:
+        from cairn import job
+
+        job.group_create(name, list(ranks))
+
+
+def remove_group(name):
+    del _joining["groups"][name]
+    if _joining["joined"]:
+        from cairn import job
+
+        job.group_destroy(name)
 
 
 def device_id():
     for name in ("ASCEND_DEVICE_ID", "DEVICE_ID"):
         if os.getenv(name):
-            return _natural(name, os.getenv(name))
+            return natural(name, os.getenv(name))
     return 0
-
-
-def require_one_rank(what):
-    """Several ranks would need data of other processes: an answer from one alone would be wrong."""
-    if rank_size() > 1:
-        raise RuntimeError(
-            f"{what}: RANK_SIZE is {rank_size()}, but training over several ranks is not supported yet;"
-            " run with RANK_SIZE=1"
-        )
 
 
 def _servers():

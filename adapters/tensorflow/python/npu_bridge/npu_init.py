@@ -22,7 +22,6 @@ from hccl.manage.api import (
 )
 from hccl.split.api import set_split_strategy_by_idx, set_split_strategy_by_size
 from npu_bridge import engine as _engine
-from npu_bridge import environment as _environment
 from npu_bridge import sessions as _sessions
 from npu_bridge.embedding import npu_embedding
 from npu_bridge.estimator import npu_ops
@@ -122,15 +121,19 @@ def npu_run_config_init(run_config=None):
 
 
 def npu_hooks_append(hooks_list=()):
-    """The hooks as a list. With one rank there is nothing to broadcast, so nothing is added and nothing changed."""
-    _environment.require_one_rank("npu_hooks_append")
-    return _as_list(hooks_list)
+    """The hooks as a list, with the one that gives all ranks rank 0's variables. With one rank nothing is added."""
+    hooks = _as_list(hooks_list)
+    if get_rank_size() > 1:
+        hooks.append(NPUBroadcastGlobalVariablesHook(0, get_rank_id()))
+    return hooks
 
 
 def npu_callbacks_append(callbacks_list=()):
     """The callbacks as a list; the same holds."""
-    _environment.require_one_rank("npu_callbacks_append")
-    return _as_list(callbacks_list)
+    callbacks = _as_list(callbacks_list)
+    if get_rank_size() > 1:
+        callbacks.append(NPUBroadcastGlobalVariablesCallback(0))
+    return callbacks
 
 
 def _as_list(items):
@@ -173,19 +176,19 @@ def shutdown_resource(sess, npu_shutdown):
 
 
 def get_npu_rank_id():
-    return util.get_value("npu_rank_id", 0)
+    return util.get_value("npu_rank_id", get_rank_id())
 
 
 def get_npu_local_rank_id():
-    return util.get_value("npu_local_rank_id", 0)
+    return util.get_value("npu_local_rank_id", get_local_rank_id())
 
 
 def get_npu_rank_size():
-    return util.get_value("npu_rank_size", 1)
+    return util.get_value("npu_rank_size", get_rank_size())
 
 
 def get_npu_local_rank_size():
-    return util.get_value("npu_local_rank_size", 1)
+    return util.get_value("npu_local_rank_size", get_local_rank_size())
 
 
 def npu_tf_optimizer(opt):

@@ -24,7 +24,8 @@ MIXLISTS, MIXLIST_CHANGES = ("black-list", "white-list", "gray-list"), ("to-add"
 ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this option"
 NO_DEVICE = "there is no such device part here"
 NO_CLUSTER = "deployment over several devices is not done"
-ONE_RANK = "there is one rank here"
+RANKS = "cairn launch starts the processes and numbers them"
+COLLECTIVES = "collectives run beside the other steps by themselves; cairn launch --timeout says how long they wait"
 
 TABLE = (
     # Execution and placement
@@ -34,8 +35,8 @@ TABLE = (
     Option("iterations_per_loop", "i", 1, (), ACTS, "training steps in one run of the op named IterationOp"),
     Option("lower_functional_ops", "b", False, (), ACTS, "True: TensorFlow lowers conditions and loops, which then stay with it"),
     Option("graph_run_mode", "i", 1, (0, 1), ACTS, "0: inference, which frozen_variable needs; what else is trained or inferred the graph itself says"),
-    Option("job", "s", "localhost", (), NOTED, "role of the process: " + ONE_RANK),
-    Option("task_index", "i", 0, (), NOTED, "number of the process: " + ONE_RANK),
+    Option("job", "s", "localhost", (), NOTED, "role of the process: " + RANKS),
+    Option("task_index", "i", 0, (), NOTED, "number of the process: " + RANKS),
     Option("frozen_variable", "b", False, (), ACTS,
            "True, with graph_run_mode 0: variables are constants, as they are when a session first runs a set of shapes"),
     Option("variable_placement", "s", "Device", ("Host", "Device"), NOTED, "variables always lie in TensorFlow's memory"),
@@ -46,8 +47,8 @@ TABLE = (
     Option("deterministic", "i", 0, (0, 1), MET, "a step gives the same bits whatever the number of threads"),
     Option("external_weight", "b", False, (), NOTED, "weights stay in TensorFlow's memory"),
     Option("insert_op_file", "s", None, (), NOTED, "image preprocessing on the device: " + NO_DEVICE),
-    Option("local_rank_id", "i", None, tuple(range(8)), NOTED, ONE_RANK),
-    Option("local_device_list", "s", None, (), NOTED, ONE_RANK),
+    Option("local_rank_id", "i", None, tuple(range(8)), NOTED, RANKS),
+    Option("local_device_list", "s", None, (), NOTED, RANKS),
     Option("experimental_logical_device_cluster_deploy_mode", "s", "LB", (), NOTED, NO_CLUSTER),
     Option("experimental_logical_device_id", "s", None, (), NOTED, NO_CLUSTER),
     Option("experimental_model_deploy_mode", "s", None, (), NOTED, NO_CLUSTER),
@@ -111,11 +112,11 @@ TABLE = (
     Option("event_sync_timeout", "i", -1, (), NOTED, "a step runs to its end"),
     Option("op_wait_timeout", "i", None, (), NOTED, "a step runs to its end"),
     Option("op_execute_timeout", "i", None, (), NOTED, "a step runs to its end"),
-    Option("hccl_timeout", "i", None, (), NOTED, ONE_RANK),
-    Option("hcom_parallel", "b", True, (), NOTED, ONE_RANK),
-    Option("hcom_multi_mode", "b", False, (), NOTED, ONE_RANK),
-    Option("is_tailing_optimization", "b", False, (), NOTED, ONE_RANK),
-    Option("HCCL_algorithm", "s", None, (), NOTED, ONE_RANK),
+    Option("hccl_timeout", "i", None, (), NOTED, COLLECTIVES),
+    Option("hcom_parallel", "b", True, (), NOTED, COLLECTIVES),
+    Option("hcom_multi_mode", "b", False, (), NOTED, COLLECTIVES),
+    Option("is_tailing_optimization", "b", False, (), NOTED, COLLECTIVES),
+    Option("HCCL_algorithm", "s", None, (), NOTED, COLLECTIVES),
     # Debugging
     Option("enable_dump", "b", False, (), ACTS, "True: what every operator of a step makes goes to files in dump_path"),
     Option("dump_path", "s", None, (), ACTS, "folder of dumps"),

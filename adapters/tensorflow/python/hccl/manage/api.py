@@ -23,12 +23,14 @@ def create_group(group, rank_num, rank_ids):
     if any(not 0 <= rank < size for rank in rank_ids):
         raise ValueError(f"group {group}: rank_ids is {list(rank_ids)}, there are {size} ranks")
     _groups[group] = list(rank_ids)
+    environment.add_group(group, rank_ids)
 
 
 def destroy_group(group):
     if group == WORLD:
         raise ValueError(f"group {WORLD} cannot be destroyed")
     _members(group)
+    environment.remove_group(group)
     del _groups[group]
 
 
@@ -41,11 +43,15 @@ def get_rank_id(group=WORLD):
 
 
 def get_local_rank_size(group=WORLD):
-    return environment.local_rank_size() if group == WORLD else len(_members(group))
+    return environment.local_rank_size() if group == WORLD else len(_local_members(group))
 
 
 def get_local_rank_id(group=WORLD):
-    return environment.local_rank_id() if group == WORLD else get_rank_id(group)
+    return environment.local_rank_id() if group == WORLD else _local_members(group).index(environment.rank_id())
+
+
+def _local_members(group):
+    return [rank for rank in _members(group) if rank in environment.local_ranks()]
 
 
 def get_world_rank_from_group_rank(group, group_rank_id):

@@ -1,4 +1,4 @@
-"""Records how a script wants its gradients split between all-reduces; with one rank there is nothing to reduce."""
+"""How a script wants its gradients put together for the all-reduces (npu_bridge.hccl.collectives)."""
 
 from hccl.manage.api import WORLD, get_rank_size
 

@@ -71,7 +71,6 @@ class NPUEstimator(tf.estimator.Estimator):
     def __init__(self, model_fn=None, model_dir=None, config=None, params=None, job_start_file="", warm_start_from=None):
         if not isinstance(config, NPURunConfig):
             raise ValueError("`config` must be provided with type `NPUConfigs`")
-        environment.require_one_rank("NPUEstimator")
         if job_start_file and not os.access(job_start_file, os.R_OK):
             options.warn_once(f"NPUEstimator: job_start_file {job_start_file} cannot be read; it is not needed here")
         if model_dir is not None and config.model_dir is not None and model_dir != config.model_dir:
@@ -79,17 +78,23 @@ class NPUEstimator(tf.estimator.Estimator):
                 "`model_dir` are set both in constructor and `NPURunConfig`, but with different values. In constructor:"
                 f" '{model_dir}', in `NPURunConfig`: '{config.model_dir}'"
             )
-        model_dir = model_dir or config.model_dir or _fresh_folder()
+        model_dir = _of_rank(model_dir or config.model_dir or _fresh_folder())
         super().__init__(
             model_fn=model_fn,
             model_dir=model_dir,
-            config=config.replace(session_config=_session_config(config)),
+            config=config.replace(model_dir=model_dir, session_config=_session_config(config)),
             params=params,
             warm_start_from=warm_start_from or os.getenv("LOCAL_CHECKPOINT_DIR") or os.getenv("RESTORE_FROM") or None,
         )
 
     def _assert_members_are_not_overridden(self):
         """The stock class allows no overriding; `_call_model_fn` is where a train op can be changed."""
+
+    def train(self, input_fn, hooks=None, *args, **kwargs):
+        """All ranks begin with rank 0's variables, its checkpoint's too."""
+        several = environment.rank_size() > 1 and not self._config.horovod_mode
+        first = [npu_hook.NPUBroadcastGlobalVariablesHook(0)] if several else []
+        return super().train(input_fn, first + list(hooks or ()), *args, **kwargs)
 
     def _call_model_fn(self, features, labels, mode, config):
         spec = super()._call_model_fn(features, labels, mode, config)
@@ -102,6 +107,12 @@ class NPUEstimator(tf.estimator.Estimator):
             hooks.append(npu_hook.SetIterationsVarHook(self._config.iterations_per_loop))
             changes["train_op"] = tf.group(spec.train_op, name="IterationOp")
         return spec._replace(training_hooks=[*hooks, *spec.training_hooks], **changes) if hooks else spec
+
+
+def _of_rank(folder):
+    """Rank 0's checkpoints are the job's; each other rank has a folder below for what its estimator writes."""
+    rank = environment.rank_id()
+    return os.path.join(folder, f"rank_{rank}") if rank else folder
 
 
 def _fresh_folder():

@@ -4,9 +4,10 @@ import os
 
 import tensorflow.compat.v1 as tf
 
+from hccl.manage.api import get_rank_size
 from npu_bridge import environment, sessions
 from npu_bridge.estimator.npu import util
-from npu_bridge.hccl import hccl_ops
+from npu_bridge.hccl import collectives
 
 
 class NPUShutDownHook(tf.train.SessionRunHook):
@@ -28,7 +29,8 @@ class NPULogOutfeedSessionHook(tf.train.SessionRunHook):
 
 
 class NPUBroadcastGlobalVariablesHook(tf.train.SessionRunHook):
-    """Spreads `root_rank`'s trainable variables after the session was made; with one rank there is nothing to spread."""
+    """Gives all ranks the global variables of `root_rank` after the session was made: also where that rank alone restored a
+    checkpoint, all go on from the same step. With one rank there is nothing to give."""
 
     def __init__(self, root_rank=None, index=None):
         self._root_rank = 0 if root_rank is None else root_rank
@@ -36,14 +38,16 @@ class NPUBroadcastGlobalVariablesHook(tf.train.SessionRunHook):
         self._operation = None
 
     def begin(self):
-        environment.require_one_rank("NPUBroadcastGlobalVariablesHook")
+        self._operation = broadcast_global_variables(self._root_rank, self._index) if get_rank_size() > 1 else None
+
+    def after_create_session(self, session, coord):
+        if self._operation is not None:
+            session.run(self._operation)
 
 
 def broadcast_global_variables(root_rank, index):
-    """An op that gives the trainable variables rank `root_rank`'s values; also the name scripts import."""
-    variables = tf.trainable_variables()
-    values = hccl_ops.broadcast([variable.read_value() for variable in variables], root_rank)
-    return tf.group(*[tf.assign(variable, value) for variable, value in zip(variables, values)])
+    """An op that gives the global variables rank `root_rank`'s values; also the name scripts import."""
+    return collectives.assign_from(root_rank, tf.global_variables()) if get_rank_size() > 1 else tf.no_op()
 
 
 class NPUCheckpointSaverHook(tf.train.CheckpointSaverHook):

@@ -4,21 +4,20 @@ import sys
 
 import tensorflow.compat.v1 as tf
 
-from npu_bridge import environment
 from npu_bridge.estimator.npu.npu_loss_scale_manager import FixedLossScaleManager
+from npu_bridge.hccl import collectives
 
 
 class NPULossScaleOptimizer(tf.train.Optimizer):
-    """Wraps `opt`. Each gradient is tested by itself, so that two optimizers in one graph (a GAN) do not disturb each other."""
+    """Wraps `opt`. Each gradient is tested by itself, so that two optimizers in one graph (a GAN) do not disturb each other. Where
+    the gradients are reduced over ranks, a step that one rank leaves out is left out on all."""
 
     def __init__(self, opt, loss_scale_manager, is_distributed=False):
         if not isinstance(opt, tf.train.Optimizer):
             raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
-        if is_distributed:
-            environment.require_one_rank("NPULossScaleOptimizer")
         self._opt = opt
         self._loss_scale_manager = loss_scale_manager
-        self._is_distributed = is_distributed
+        self._is_distributed = is_distributed or getattr(opt, "_npu_distributed", False)
         self._made = {}  # id of a variable: (its gradient as the backward pass made it, as it was handed out)
         super().__init__(opt._use_locking, f"NPULossScaleOptimizer{type(opt).__name__}")
 
@@ -52,12 +51,14 @@ class NPULossScaleOptimizer(tf.train.Optimizer):
         tests = self._finite_tests(pairs)
         are_finite = tf.stack([test for _, test in tests]) if tests else tf.constant([True])
         finite = tf.reduce_all(are_finite)
+        if self._is_distributed:
+            finite = collectives.all_agree(finite)
         applied = tf.cond(finite, lambda: self._opt.apply_gradients(pairs, global_step, name), tf.no_op)
         # A condition of its own: what prints stays with TensorFlow, and would keep the update there if both had one Switch. Which
         # one it names is found outside, where the engine does it.
         first = tf.argmin(tf.cast(are_finite, tf.int32))  # of equal ones the first
         scale = tf.maximum(self._loss_scale_manager.get_loss_scale(), 0.0)  # a copy: the variable changes while it is printed
-        told = tf.cond(tf.logical_not(finite), lambda: self._tell([name for name, _ in tests], first, scale), tf.no_op)
+        told = tf.cond(tf.logical_not(tf.reduce_all(are_finite)), lambda: self._tell([name for name, _ in tests], first, scale), tf.no_op)
         with tf.control_dependencies([applied, scale]):  # what divides by the scale reads the variable's own memory
             changed = self._loss_scale_manager.update_loss_scale(finite)
         return tf.group(applied, told, changed, name=name)

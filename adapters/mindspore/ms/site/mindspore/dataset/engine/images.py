@@ -61,8 +61,10 @@ def _arguments_of_05(cls):
 class MnistDataset(Labelled):
     """The MNIST files of a folder: image uint8 28x28x1, label uint32."""
 
+    kinds = {"train": ["train"], "test": ["t10k"], "all": ["t10k", "train"]}
+
     def open(self, sampler):
-        kinds = {"train": ["train"], "test": ["t10k"], "all": ["t10k", "train"]}[self.usage]
+        kinds = self.kinds[self.usage]
         pairs = [(self._file(f"{kind}-images", 3), self._file(f"{kind}-labels", 1)) for kind in kinds]
         pairs = [pair for pair in pairs if None not in pair]
         if not pairs:

@@ -1,233 +1,260 @@
-"""Text transforms."""
-
-import re
-import unicodedata
+"""Text transforms, which the library of data pipelines runs."""
 
 import numpy as np
-from cairn.ms import refuse
+from cairn import _data
 
 from mindspore.dataset.text.utils import NormalizeForm, Vocab, to_str
-from mindspore.dataset.transforms.transforms import Transform, to_numpy_type
+from mindspore.dataset.transforms.transforms import Native, Transform, to_numpy_type
 
-__all__ = ["BasicTokenizer", "BertTokenizer", "CaseFold", "Lookup", "Ngram", "NormalizeUTF8", "PythonTokenizer", "RegexReplace",
-           "RegexTokenizer", "SlidingWindow", "ToNumber", "TruncateSequencePair", "UnicodeCharTokenizer", "WhitespaceTokenizer",
-           "WordpieceTokenizer"]  # fmt: skip
+__all__ = ["AddToken", "BasicTokenizer", "BertTokenizer", "CaseFold", "Lookup", "Ngram", "NormalizeUTF8", "PythonTokenizer", "RegexReplace",
+           "RegexTokenizer", "SlidingWindow", "ToNumber", "Truncate", "TruncateSequencePair", "UnicodeCharTokenizer",
+           "UnicodeScriptTokenizer", "WhitespaceTokenizer", "WordpieceTokenizer"]  # fmt: skip
 
 
-class _Words(Transform):
-    """A text to an array of words, or each text to another."""
+class _Text(Native):
+    """`settings` holds numbers and texts by name."""
+
+    settings = {}
+
+    def options(self):
+        return self.settings
 
     def apply(self, value):
-        words = self.words(str(to_str(value)[()]))
-        return np.array(words if words else [""])
+        made = self.transform().apply([np.asarray(to_str(value))], 0)
+        return made[0] if len(made) == 1 else made
+
+    def __getstate__(self):  # for processes and copies
+        return {**self.__dict__, "_made": None}
 
 
-class _Each(Transform):
-    def apply(self, value):
-        texts = to_str(value)
-        return np.array([self.text(str(each)) for each in texts.ravel()]).reshape(texts.shape)
+class _Tokenizer(_Text):
+    """A text to an array of words, and with offsets also where they begin and end, in bytes."""
+
+    @property
+    def one_column(self):
+        """Whether one column comes out."""
+        return not self.settings.get("with_offsets")
 
 
-class WhitespaceTokenizer(_Words):
+def _flag(value, name):
+    if not isinstance(value, bool):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'bool'>], but got {type(value)}.")
+    return value
+
+
+def _text(value, name):
+    if not isinstance(value, str):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'str'>], but got {type(value)}.")
+    return value
+
+
+def _whole(value, name, least):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'int'>], but got {type(value)}.")
+    if value < least:
+        raise ValueError(f"Input {name} is not within the required interval of [{least}, 2147483647].")
+    return value
+
+
+def _form(value):
+    if not isinstance(value, NormalizeForm):
+        raise TypeError(f"Argument normalization_form with value {value} is not of type [<enum 'NormalizeForm'>], but got {type(value)}.")
+    return int(value)
+
+
+def _words(vocab):
+    if not isinstance(vocab, Vocab):
+        raise TypeError(f"Argument vocab with value {vocab} is not of type [<class 'Vocab'>], but got {type(vocab)}.")
+    words = vocab.vocab()
+    return {"words": np.array(list(words), dtype=np.str_), "numbers": np.array(list(words.values()), np.int64)}
+
+
+class WhitespaceTokenizer(_Tokenizer):
     """Words between spaces."""
 
-    def __init__(self, with_offsets=False):
-        if with_offsets:
-            refuse("with_offsets", "offsets of tokens are not supported")
+    name = "whitespace_tokenizer"
 
-    def words(self, text):
-        return text.split()
+    def __init__(self, with_offsets=False):
+        self.settings = {"with_offsets": _flag(with_offsets, "with_offsets")}
 
 
 class UnicodeCharTokenizer(WhitespaceTokenizer):
     """Characters."""
 
-    def words(self, text):
-        return list(text)
+    name = "character_tokenizer"
 
 
-class PythonTokenizer(_Words):
+class UnicodeScriptTokenizer(_Tokenizer):
+    """Runs of characters of one script."""
+
+    name = "script_tokenizer"
+
+    def __init__(self, keep_whitespace=False, with_offsets=False):
+        self.settings = {"keep_whitespace": _flag(keep_whitespace, "keep_whitespace"), "with_offsets": _flag(with_offsets, "with_offsets")}
+
+
+class RegexTokenizer(_Tokenizer):
+    """Words between what a pattern matches; matches that keep_delim_pattern matches as well are kept."""
+
+    name = "regex_tokenizer"
+
+    def __init__(self, delim_pattern, keep_delim_pattern="", with_offsets=False):
+        self.settings = {"delim_pattern": _text(delim_pattern, "delim_pattern"), "with_offsets": _flag(with_offsets, "with_offsets"),
+                         "keep_delim_pattern": _text(keep_delim_pattern, "keep_delim_pattern")}  # fmt: skip
+
+
+def _basic(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets):
+    return {"lower_case": _flag(lower_case, "lower_case"), "keep_whitespace": _flag(keep_whitespace, "keep_whitespace"),
+            "form": _form(normalization_form), "preserve_unused": _flag(preserve_unused_token, "preserve_unused_token"),
+            "with_offsets": _flag(with_offsets, "with_offsets")}  # fmt: skip
+
+
+class BasicTokenizer(_Tokenizer):
+    """Words and punctuation, as BERT cuts them."""
+
+    name = "basic_tokenizer"
+
+    def __init__(self, lower_case=False, keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True,
+                 with_offsets=False):
+        self.settings = _basic(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
+
+
+def _pieces(vocab, suffix_indicator, max_bytes_per_token, unknown_token):
+    return {**_words(vocab), "suffix_indicator": _text(suffix_indicator, "suffix_indicator"),
+            "unknown_token": _text(unknown_token, "unknown_token"),
+            "max_bytes_per_token": _whole(max_bytes_per_token, "max_bytes_per_token", 0)}  # fmt: skip
+
+
+class WordpieceTokenizer(_Tokenizer):
+    """Words to pieces that are in a vocabulary."""
+
+    name = "wordpiece_tokenizer"
+
+    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", with_offsets=False):
+        self.settings = {**_pieces(vocab, suffix_indicator, max_bytes_per_token, unknown_token),
+                         "with_offsets": _flag(with_offsets, "with_offsets")}  # fmt: skip
+
+
+class BertTokenizer(_Tokenizer):
+    """Words, then pieces."""
+
+    name = "bert_tokenizer"
+
+    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", lower_case=False,
+                 keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True, with_offsets=False):
+        self.settings = {**_pieces(vocab, suffix_indicator, max_bytes_per_token, unknown_token),
+                         **_basic(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)}  # fmt: skip
+
+
+class PythonTokenizer(Transform):
     """Words by a function."""
 
     def __init__(self, tokenizer):
         if not callable(tokenizer):
             raise TypeError("Argument tokenizer is not a callable.")
-        self.words = lambda text: list(tokenizer(text))
+        self.tokenizer = tokenizer
+
+    def apply(self, value):
+        words = list(self.tokenizer(str(to_str(value)[()])))
+        return np.array(words if words else [""])
 
 
-class RegexTokenizer(_Words):
-    """Words between what a pattern matches; parts that keep_delim_pattern matches are kept."""
+class CaseFold(_Text):
+    """Lower case, for comparison: Unicode's NFKC_Casefold."""
 
-    def __init__(self, delim_pattern, keep_delim_pattern="", with_offsets=False):
-        self.pattern, self.kept = re.compile(f"({delim_pattern})"), re.compile(keep_delim_pattern) if keep_delim_pattern else None
-
-    def words(self, text):
-        parts = self.pattern.split(text)
-        return [part for place, part in enumerate(parts) if part and (place % 2 == 0 or (self.kept and self.kept.fullmatch(part)))]
+    name = "case_fold"
 
 
-class CaseFold(_Each):
-    """Lower case."""
-
-    def text(self, text):
-        return text.casefold()
-
-
-class NormalizeUTF8(_Each):
+class NormalizeUTF8(_Text):
     """A normal form of Unicode."""
 
+    name = "normalize_utf8"
+
     def __init__(self, normalize_form=NormalizeForm.NFKC):
-        self.form = normalize_form
-
-    def text(self, text):
-        return text if self.form == NormalizeForm.NONE else unicodedata.normalize(self.form.name, text)
+        self.settings = {"form": _form(normalize_form)}
 
 
-class RegexReplace(_Each):
-    """Other text for what a pattern matches."""
+class RegexReplace(_Text):
+    """Other text for what a pattern matches; $1 is its first group."""
+
+    name = "regex_replace"
 
     def __init__(self, pattern, replace, replace_all=True):
-        self.pattern, self.replace, self.count = re.compile(pattern), replace, 0 if replace_all else 1
-
-    def text(self, text):
-        return self.pattern.sub(self.replace, text, count=self.count)
+        self.settings = {"pattern": _text(pattern, "pattern"), "replace": _text(replace, "replace"), "replace_all": _flag(replace_all, "replace_all")}
 
 
-class BasicTokenizer(_Words):
-    """Words and punctuation, as BERT cuts them."""
-
-    def __init__(self, lower_case=False, keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True,
-                 with_offsets=False):
-        self.lower_case = lower_case
-
-    def words(self, text):
-        if self.lower_case:
-            text = "".join(each for each in unicodedata.normalize("NFD", text.casefold()) if unicodedata.category(each) != "Mn")
-        spaced = "".join(f" {each} " if unicodedata.category(each)[0] in "P" or each in "$+<=>^`|~" or "\u4e00" <= each <= "\u9fff" else each
-                         for each in text if unicodedata.category(each) not in ("Cc", "Cf") or each.isspace())
-        return re.sub(r"\[\s+(UNK|CLS|SEP|PAD|MASK|unused\d+)\s+\]", r"[\1]", spaced).split()
-
-
-class WordpieceTokenizer(Transform):
-    """Words to pieces that are in a vocabulary."""
-
-    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", with_offsets=False):
-        self.vocab, self.suffix, self.most, self.unknown = vocab.vocab(), suffix_indicator, max_bytes_per_token, unknown_token
-
-    def apply(self, value):
-        return np.array([piece for word in np.atleast_1d(to_str(value)) for piece in self.pieces(str(word))])
-
-    def pieces(self, word):
-        """Pieces of a word, longest first."""
-        if len(word) > self.most:
-            return [self.unknown or word]
-        pieces, place = [], 0
-        while place < len(word):
-            end = len(word)
-            while end > place and (self.suffix if place else "") + word[place:end] not in self.vocab:
-                end -= 1
-            if end == place:
-                return [self.unknown or word]
-            pieces.append((self.suffix if place else "") + word[place:end])
-            place = end
-        return pieces
-
-
-class BertTokenizer(_Words):
-    """Words, then pieces."""
-
-    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", lower_case=False,
-                 keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True, with_offsets=False):
-        self.basic = BasicTokenizer(lower_case)
-        self.wordpiece = WordpieceTokenizer(vocab, suffix_indicator, max_bytes_per_token, unknown_token)
-
-    def words(self, text):
-        return [piece for word in self.basic.words(text) for piece in self.wordpiece.pieces(word)]
-
-
-class Lookup(Transform):
+class Lookup(_Text):
     """Numbers of words."""
 
+    name = "lookup"
+
     def __init__(self, vocab, unknown_token=None, data_type=np.int32):
-        if not isinstance(vocab, Vocab):
-            raise TypeError(f"Argument vocab with value {vocab} is not of type [<class 'Vocab'>], but got {type(vocab)}.")
-        self.numbers, self.kind = vocab.vocab(), to_numpy_type(data_type)
-        if unknown_token is not None and unknown_token not in self.numbers:
-            raise RuntimeError(f"Lookup: unknown_token: {unknown_token} does not exist in vocab.")
-        self.unknown = self.numbers.get(unknown_token)
-
-    def apply(self, value):
-        words = to_str(value)
-        numbers = [self.numbers.get(str(word), self.unknown) for word in words.ravel()]
-        if None in numbers:
-            raise RuntimeError(f"Lookup: word {words.ravel()[numbers.index(None)]} does not exist in vocab, and unknown_token "
-                               "is not specified.")
-        return np.array(numbers, self.kind).reshape(words.shape)
+        self.settings = {**_words(vocab), "kind": _data.kind(to_numpy_type(data_type).name)}
+        if unknown_token is not None:
+            if unknown_token not in vocab.vocab():
+                raise RuntimeError(f"Lookup: unknown_token: {unknown_token} does not exist in vocab.")
+            self.settings["unknown"] = vocab.vocab()[unknown_token]
 
 
-class ToNumber(Transform):
+class ToNumber(_Text):
     """Numbers of texts."""
 
+    name = "to_number"
+
     def __init__(self, data_type):
-        self.kind = to_numpy_type(data_type)
-
-    def apply(self, value):
-        try:
-            made = to_str(value).astype(self.kind)
-            if self.kind.kind in "iu" and np.any(made != np.asarray(to_str(value)).astype(object).astype(float).astype(np.float64)):
-                raise OverflowError(f"the number does not fit {self.kind}")
-            return made
-        except (ValueError, OverflowError) as error:
-            raise RuntimeError(f"ToNumber: {error}") from None
+        self.settings = {"kind": _data.kind(to_numpy_type(data_type).name)}
 
 
-class SlidingWindow(Transform):
+class SlidingWindow(_Text):
     """Neighbours side by side."""
 
+    name = "sliding_window"
+
     def __init__(self, width, axis=0):
-        if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-            raise ValueError("Input width is not within the required interval of [1, 2147483647].")
-        self.width = width
-
-    def apply(self, value):
-        value = np.asarray(value)
-        count = len(value) - self.width + 1
-        return value[np.arange(count)[:, None] + np.arange(self.width)] if count > 0 else value[:0].reshape(0, self.width)
+        self.settings = {"width": _whole(width, "width", 1)}
 
 
-class Ngram(Transform):
+class Ngram(_Text):
     """Runs of n words as one text."""
 
+    name = "ngram"
+
     def __init__(self, n, left_pad=("", 0), right_pad=("", 0), separator=" "):
-        self.lengths = [n] if isinstance(n, int) else n
-        if not isinstance(self.lengths, list) or not self.lengths or not all(isinstance(each, int) for each in self.lengths):
+        lengths = [n] if isinstance(n, int) else n
+        if not isinstance(lengths, list) or not lengths or not all(isinstance(each, int) for each in lengths):
             raise ValueError("n needs to be a non-empty list of positive integers.")
-        if any(each <= 0 for each in self.lengths):
+        if any(each <= 0 for each in lengths):
             raise ValueError("Input gram_0 must be greater than 0.")
-        self.left, self.right, self.separator = left_pad, right_pad, separator
-
-    def apply(self, value):
-        words = [str(each) for each in to_str(value)]
-        made = []
-        for length in self.lengths:
-            padded = [self.left[0]] * min(self.left[1], length - 1) + words + [self.right[0]] * min(self.right[1], length - 1)
-            made += [self.separator.join(padded[place : place + length]) for place in range(len(padded) - length + 1)]
-        return np.array(made if made else [""])
+        self.settings = {"n": lengths, "left": _text(left_pad[0], "left_pad"), "left_count": _whole(left_pad[1], "left_pad", 0),
+                         "right": _text(right_pad[0], "right_pad"), "right_count": _whole(right_pad[1], "right_pad", 0),
+                         "separator": _text(separator, "separator")}  # fmt: skip
 
 
-class TruncateSequencePair(Transform):
+class Truncate(_Text):
+    """The first elements."""
+
+    name = "truncate"
+
+    def __init__(self, max_seq_len):
+        self.settings = {"max_seq_len": _whole(max_seq_len, "max_seq_len", 0)}
+
+
+class AddToken(_Text):
+    """A word before the others, or behind them."""
+
+    name = "add_token"
+
+    def __init__(self, token, begin=True):
+        self.settings = {"token": _text(token, "token"), "begin": _flag(begin, "begin")}
+
+
+class TruncateSequencePair(_Text):
     """Two sequences, cut from the longer one's end until both fit."""
 
-    one_column = False
+    name, one_column = "truncate_pair", False
 
     def __init__(self, max_length):
-        self.max_length = max_length
+        self.settings = {"max_length": _whole(max_length, "max_length", 0)}
 
     def __call__(self, first, second):
-        first_size, second_size = len(first), len(second)
-        while first_size + second_size > self.max_length:
-            if first_size > second_size:
-                first_size -= 1
-            else:
-                second_size -= 1
-        return first[:first_size], second[:second_size]
+        return self.transform().apply([np.asarray(first), np.asarray(second)], 0)

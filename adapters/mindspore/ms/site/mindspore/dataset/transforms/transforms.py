@@ -5,7 +5,7 @@ import enum
 
 import numpy as np
 from cairn import _data
-from cairn.data.transforms import make
+from cairn.data.transforms import make, mixed
 from cairn.ms import level
 
 __all__ = ["Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
@@ -63,7 +63,12 @@ class Native(Transform):
             self._made = make(self.name, **self.options())
         return self._made
 
-    native = transform  # what a pipeline runs in its stead, or None
+    def native(self):
+        """What a pipeline runs in its stead, or None."""
+        return self.transform()
+
+    def __getstate__(self):  # for processes and copies
+        return {**self.__dict__, "_made": None}
 
     def apply(self, value):
         return self.transform().apply([np.asarray(value)], int(self.rng.randint(2**31)) if self.random else 0)[0]
@@ -113,52 +118,47 @@ class OneHot(Native):
         return {"classes": self.num_classes, "smoothing_rate": self.smoothing_rate, "vectors": level.at_least("1.10")}
 
 
-class PadEnd(Transform):
+class PadEnd(Native):
     """Filled up to a shape."""
+
+    name = "pad_end"
 
     def __init__(self, pad_shape, pad_value=None):
         if not isinstance(pad_shape, (list, tuple)):
             raise TypeError(f"Argument pad_shape with value {pad_shape} is not of type [<class 'list'>], but got {type(pad_shape)}.")
         if any(each is not None and each < 1 for each in pad_shape):
             raise ValueError("Input pad_shape is not within the required interval of [1, 9223372036854775807].")
-        self.pad_shape, self.pad_value = list(pad_shape), pad_value
+        self.pad_shape, self.pad_value = [-1 if each is None else each for each in pad_shape], 0 if pad_value is None else pad_value
 
-    def apply(self, value):
-        value = np.asarray(value)
-        if len(self.pad_shape) != value.ndim:
-            raise RuntimeError(f"PadEnd: pad_shape has rank {len(self.pad_shape)}, the value {value.ndim}")
-        shape = [size if size is not None and size > 0 else have for size, have in zip(self.pad_shape, value.shape)]
-        fill = ("" if value.dtype.kind in "SU" else 0) if self.pad_value is None else self.pad_value
-        out = np.full(shape, fill, dtype=value.dtype if value.dtype.kind not in "SU" else None)
-        if value.dtype.kind in "SU":
-            out = out.astype(np.result_type(out.dtype, value.dtype))
-        part = tuple(slice(0, min(have, size)) for have, size in zip(value.shape, shape))
-        out[part] = value[part]
-        return out
+    def options(self):
+        value = {"text": self.pad_value} if isinstance(self.pad_value, (str, bytes)) else {"value": self.pad_value}
+        return {"shape": self.pad_shape, **value}
 
 
-class Concatenate(Transform):
+class Concatenate(Native):
     """Columns, and constants before and after them, one after the other."""
 
-    one_column = False
+    name, one_column = "concatenate", False
 
     def __init__(self, axis=0, prepend=None, append=None):
         if axis not in (0, -1):
             raise ValueError("only 1D concatenation supported.")
-        self.prepend, self.append = prepend, append
+        self.ends = {name: np.asarray(value) for name, value in (("prepend", prepend), ("append", append)) if value is not None}
+
+    def options(self):
+        return self.ends
 
     def __call__(self, *values):
-        parts = [each for each in (self.prepend, *values, self.append) if each is not None]
-        return np.concatenate([np.asarray(each) for each in parts])
+        return self.transform().apply([np.asarray(each) for each in values], 0)[0]
 
 
-class Duplicate(Transform):
+class Duplicate(Native):
     """A column twice."""
 
-    one_column = False
+    name, one_column = "duplicate", False
 
     def __call__(self, value):
-        return value, np.array(value)
+        return self.transform().apply([np.asarray(value)], 0)
 
 
 class Fill(Transform):
@@ -213,6 +213,12 @@ class Unique(Transform):
         return values, places.astype(np.int32), counts.astype(np.int32)
 
 
+def mixture_of(transforms, **how):
+    """The library's mixture of transforms, or None where one of them is not the library's."""
+    parts = [each.native() if hasattr(each, "native") else None for each in transforms]
+    return None if None in parts else mixed(parts, **how)
+
+
 def _many(function, values):
     if getattr(function, "one_column", False):
         return tuple(function(value) for value in values)
@@ -239,6 +245,14 @@ class Compose(Transform):
         """What this call applies."""
         return self.transforms
 
+    def mixture(self):
+        """How the library mixes them."""
+        return {}
+
+    def native(self):
+        """The library's mixture, where all parts are the library's."""
+        return mixture_of(self.transforms, **self.mixture())
+
     def __call__(self, *values):
         for each in self.chosen():
             values = _many(each, values)
@@ -257,6 +271,9 @@ class RandomApply(Compose):
     def chosen(self):
         return self.transforms if self.rng.random_sample() < self.prob else []
 
+    def mixture(self):
+        return {"prob": self.prob}
+
 
 class RandomChoice(Compose):
     """One of several."""
@@ -264,9 +281,15 @@ class RandomChoice(Compose):
     def chosen(self):
         return [self.transforms[self.rng.randint(len(self.transforms))]]
 
+    def mixture(self):
+        return {"shuffled": True, "count": 1}
+
 
 class RandomOrder(Compose):
     """All, in a random order."""
 
     def chosen(self):
         return [self.transforms[place] for place in self.rng.permutation(len(self.transforms))]
+
+    def mixture(self):
+        return {"shuffled": True}

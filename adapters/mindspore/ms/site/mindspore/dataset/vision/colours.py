@@ -4,8 +4,9 @@ import math
 import numbers
 
 import numpy as np
+from cairn.data.transforms import mixed
 
-from mindspore.dataset.transforms.transforms import Native, Transform
+from mindspore.dataset.transforms.transforms import Native, Transform, mixture_of
 from mindspore.dataset.vision.pixels import Perhaps, image_of, number, ordered, probability, range_of, size_of, to_kind
 from mindspore.dataset.vision.utils import ImageBatchFormat
 
@@ -116,62 +117,41 @@ class Invert(Native):
     name = "invert"
 
 
-class AdjustGamma(Transform):
+class AdjustGamma(Native):
     """gain * x ** gamma of values from 0 to 1."""
+
+    name = "adjust_gamma"
 
     def __init__(self, gamma, gain=1):
         self.gamma, self.gain = number(gamma, "gamma"), number(gain, "gain", -math.inf)
 
-    def apply(self, value):
-        most = 255.0 if np.asarray(value).dtype.kind in "iu" else 1.0
-        return to_kind(np.clip(self.gain * (value / most) ** self.gamma, 0, 1) * most, value.dtype)
+    def options(self):
+        return {"gamma": self.gamma, "gain": self.gain}
 
 
-class AutoContrast(Transform):
+class AutoContrast(Native):
     """The values spread from 0 to 255."""
+
+    name = "auto_contrast"
 
     def __init__(self, cutoff=0.0, ignore=None):
         number(cutoff, "cutoff", 0, 50)
         self.cutoff, self.ignore = cutoff, [] if ignore is None else [ignore] if isinstance(ignore, int) else list(ignore)
 
-    def apply(self, value):
-        image = np.atleast_3d(value)
-        planes = [self._table(image[..., channel])[image[..., channel]] for channel in range(image.shape[2])]
-        return np.stack(planes, -1).astype(value.dtype).reshape(value.shape)
-
-    def _table(self, plane):
-        counts = np.bincount(plane.ravel(), minlength=256).astype(np.int64)
-        counts[self.ignore] = 0
-        off = int(counts.sum() * self.cutoff / 100)
-        for order in (range(256), range(255, -1, -1)) if off else ():
-            rest = off
-            for place in order:
-                gone = min(rest, counts[place])
-                counts[place], rest = counts[place] - gone, rest - gone
-        left = np.nonzero(counts)[0]
-        if not len(left) or left[0] == left[-1]:
-            return np.arange(256)
-        scale = 255.0 / (left[-1] - left[0])
-        return np.clip(np.arange(256) * scale - left[0] * scale, 0, 255).astype(int)
+    def options(self):
+        return {"cutoff": self.cutoff, "ignore": self.ignore}
 
 
-class Equalize(Transform):
+class Equalize(Native):
     """A flat histogram for each channel."""
 
-    def apply(self, value):
-        image = np.atleast_3d(value)
-        planes = []
-        for channel in range(image.shape[2]):
-            counts = np.bincount(image[..., channel].ravel(), minlength=256)
-            first = counts[np.nonzero(counts)[0][0]]
-            above = np.cumsum(counts) - first
-            table = np.clip(np.rint(above * (255.0 / above[-1])), 0, 255) if above[-1] else np.arange(256)
-            planes.append(table[image[..., channel]])
-        return np.stack(planes, -1).astype(value.dtype).reshape(value.shape)
+    name = "equalize"
 
 
-class GaussianBlur(Transform):
+class GaussianBlur(Native):
     """A blur over a window."""
+
+    name = "gaussian_blur"
 
     def __init__(self, kernel_size, sigma=None):
         self.windows = size_of(kernel_size, "kernel_size")[::-1]
@@ -182,31 +162,22 @@ class GaussianBlur(Transform):
             if each is not None:
                 number(each, "sigma")
 
-    def apply(self, value):
-        made = value.astype(np.float32)
-        for axis, (window, sigma) in enumerate(zip(self.windows, self.sigmas)):
-            sigma = sigma or 0.3 * ((self.windows[1] - 1) * 0.5 - 1) + 0.8  # by the width, for both axes
-            weights = np.exp(-((np.arange(window) - window // 2) ** 2) / (2 * sigma**2))
-            padded = np.pad(made, [(window // 2, window // 2) if each == axis else (0, 0) for each in range(made.ndim)], mode="reflect")
-            size = value.shape[axis]
-            made = sum(weight * np.take(padded, np.arange(place, place + size), axis) for place, weight in enumerate(weights / weights.sum()))
-        return to_kind(made, value.dtype)
+    def options(self):
+        # by the width, for both axes, where none is told
+        sigmas = [each or 0.3 * ((self.windows[1] - 1) * 0.5 - 1) + 0.8 for each in self.sigmas]
+        return {"window": self.windows, "sigma": sigmas}
 
 
-class CutOut(Transform):
+class CutOut(Native):
     """Square holes."""
+
+    name, random = "cut_out", True
 
     def __init__(self, length, num_patches=1, is_hwc=True):
         self.length, self.count, self.is_hwc = number(length, "length", 1), number(num_patches, "num_patches", 1), is_hwc
 
-    def apply(self, value):
-        made = np.array(value)
-        view = made if self.is_hwc else np.moveaxis(made, 0, -1)
-        for _ in range(self.count):
-            top, left = self.rng.randint(view.shape[0]), self.rng.randint(view.shape[1])
-            half = self.length // 2
-            view[max(top - half, 0) : top - half + self.length, max(left - half, 0) : left - half + self.length] = 0
-        return made
+    def options(self):
+        return {"length": self.length, "num_patches": self.count, "is_hwc": self.is_hwc}
 
 
 class RandomErasing(Transform):
@@ -332,21 +303,16 @@ class RandomColor(AdjustSaturation):
         self.range = _degrees(degrees)
 
 
-class AdjustSharpness(Transform):
+class AdjustSharpness(Native):
     """Away from the smoothed image or towards it."""
+
+    name, random = "sharpness", True
 
     def __init__(self, factor):
         self.range = _Blend(factor).range
 
-    def apply(self, value):
-        image = image_of(value, type(self).__name__).astype(np.float32)
-        smooth = np.array(image)
-        total = 4 * image[1:-1, 1:-1]
-        for i in range(3):
-            for j in range(3):
-                total = total + image[i : image.shape[0] - 2 + i, j : image.shape[1] - 2 + j]
-        smooth[1:-1, 1:-1] = np.rint(total / 13)
-        return to_kind(smooth + (image - smooth) * self.rng.uniform(*self.range), np.asarray(value).dtype)
+    def options(self):
+        return {"factor": self.range}
 
 
 class RandomSharpness(AdjustSharpness):
@@ -380,15 +346,16 @@ class RandomAutoContrast(Perhaps, AutoContrast):
         Perhaps.__init__(self, prob)
 
 
-class Posterize(Transform):
+class Posterize(Native):
     """The highest bits of each value."""
+
+    name, random = "posterize", True
 
     def __init__(self, bits):
         self.range = _bits((bits, bits) if isinstance(bits, int) else bits)
 
-    def apply(self, value):
-        low, high = self.range
-        return image_of(value, "Posterize") & np.uint8(256 - (1 << (8 - self.rng.randint(low, high + 1))))
+    def options(self):
+        return {"bits": self.range}
 
 
 def _bits(pair):
@@ -406,8 +373,10 @@ class RandomPosterize(Posterize):
         super().__init__(bits)
 
 
-class Solarize(Transform):
+class Solarize(Native):
     """Values within the threshold turned round."""
+
+    name, random = "solarize", True
 
     def __init__(self, threshold):
         pair = (threshold, threshold) if isinstance(threshold, numbers.Real) else tuple(threshold)
@@ -416,14 +385,8 @@ class Solarize(Transform):
         self.fixed = pair[0] == pair[1]
         self.pair = (pair[0], 255) if self.fixed else pair
 
-    def chosen(self):
-        """The bounds for an image."""
-        return self.pair
-
-    def apply(self, value):
-        image = image_of(value, "Solarize")
-        low, high = self.chosen()
-        return np.where((image >= low) & (image <= high), 255 - image, image)
+    def options(self):
+        return {"threshold": self.pair}
 
 
 class RandomSolarize(Solarize):
@@ -432,15 +395,14 @@ class RandomSolarize(Solarize):
     def __init__(self, threshold=(0, 255)):
         super().__init__(threshold)
 
-    def chosen(self):
-        """The bounds for an image."""
-        if self.fixed:
-            return self.pair
-        return sorted(self.rng.randint(self.pair[0], self.pair[1] + 1, 2))
+    def options(self):
+        return {"threshold": self.pair, "random": not self.fixed}
 
 
-class RandomLighting(Transform):
+class RandomLighting(Native):
     """AlexNet's noise of colours."""
+
+    name, random = "lighting", True
 
     def __init__(self, alpha=0.05):
         if isinstance(alpha, bool) or not isinstance(alpha, numbers.Real):
@@ -449,11 +411,8 @@ class RandomLighting(Transform):
             raise ValueError("Input alpha is not within the required interval of [0, 16777216].")
         self.alpha = alpha
 
-    def apply(self, value):
-        values = np.array([55.46, 4.794, 1.148])
-        vectors = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
-        image = image_of(value, "RandomLighting")
-        return to_kind(image + vectors @ (values * self.rng.normal(0, self.alpha, 3)), image.dtype)
+    def options(self):
+        return {"alpha": self.alpha}
 
 
 class UniformAugment(Transform):
@@ -463,6 +422,10 @@ class UniformAugment(Transform):
         self.transforms, self.count = list(transforms), num_ops
         if num_ops > len(self.transforms):
             raise ValueError("num_ops is greater than transforms list size.")
+
+    def native(self):
+        """The library's mixture, where all parts are the library's."""
+        return mixture_of(self.transforms, chances=[0.5] * len(self.transforms), shuffled=True, count=self.count)
 
     def apply(self, value):
         for place in self.rng.permutation(len(self.transforms))[: self.count]:
@@ -478,6 +441,11 @@ class RandomSelectSubpolicy(Transform):
         if not isinstance(policy, list) or not policy:
             raise (ValueError if policy == [] else TypeError)("policy must be a list of lists of (transform, probability).")
         self.policy = policy
+
+    def native(self):
+        """The library's mixture, where all parts are the library's."""
+        parts = [mixture_of([each for each, _ in policy], chances=[share for _, share in policy]) for policy in self.policy]
+        return None if None in parts else mixed(parts, shuffled=True, count=1)
 
     def apply(self, value):
         for operation, share in self.policy[self.rng.randint(len(self.policy))]:

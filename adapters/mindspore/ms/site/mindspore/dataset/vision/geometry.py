@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from mindspore.dataset.transforms.transforms import Native, Transform
+from mindspore.dataset.transforms.transforms import Native, Transform, mixture_of
 from mindspore.dataset.vision.pixels import (
     border_of,
     cut,
@@ -43,6 +43,10 @@ class RandomResize(Transform):
 
     def __init__(self, size):
         self.choices = [Resize(size, inter) for inter in (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)]
+
+    def native(self):
+        """The library's, one of the four."""
+        return mixture_of(self.choices, shuffled=True, count=1)
 
     def apply(self, value):
         return self.choices[self.rng.randint(4)].apply(value)
@@ -171,25 +175,14 @@ class RandomCropDecodeResize(RandomResizedCrop):
     name = "random_crop_decode_resize"
 
 
-def warped(image, size, x, y, inter, fill_value=0):
-    """Pixels of an image at places x, y, which have the new size."""
-    height, width = image.shape[:2]
-    if inter == Inter.NEAREST:
-        parts = [(np.rint(y).astype(int), np.rint(x).astype(int), 1.0)]
-    else:
-        top, left = np.floor(y).astype(int), np.floor(x).astype(int)
-        parts = [(top + i, left + j, (1 - abs(y - top - i)) * (1 - abs(x - left - j))) for i in (0, 1) for j in (0, 1)]
-    made = np.zeros((*size, *image.shape[2:]), np.float64)
-    for rows, columns, share in parts:
-        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-        found = image[np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
-        spread = (lambda each: each[..., None] if image.ndim == 3 else each)
-        made += spread(np.broadcast_to(share, size)) * np.where(spread(inside), found, fill_value)
-    return to_kind(made, image.dtype)
+def _filled(value):
+    return {"fill_value": [value] if isinstance(value, int) else list(value)}
 
 
-class Rotate(Transform):
+class Rotate(Native):
     """Turned by degrees, against the clock, the size kept unless `expand`."""
+
+    name, random = "rotate", True
 
     def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
         number(degrees, "degrees", -math.inf, math.inf)
@@ -200,24 +193,13 @@ class Rotate(Transform):
         fill_value = fill_of(fill_value)
         self.fill_value = fill_value if isinstance(fill_value, int) else tuple(fill_value)[::-1]  # blue comes first, as in the original
 
-    def apply(self, value):
-        image = image_of(value, type(self).__name__)
-        angle = math.radians(self.angle())
-        cosine, sine = math.cos(angle), math.sin(angle)
-        height, width = image.shape[:2]
-        middle = self.center or ((width - 1) / 2, (height - 1) / 2)
-        size = (height, width)
-        if self.expand:
-            box = abs(width * sine) + abs(height * cosine), abs(width * cosine) + abs(height * sine)
-            size = tuple(int(round(each, 6)) for each in box)
-        down, across = np.indices(size).astype(np.float64)
-        turned_about = ((size[1] - 1) / 2, (size[0] - 1) / 2) if self.expand else middle
-        across, down = across - turned_about[0], down - turned_about[1]
-        x, y = cosine * across - sine * down + middle[0], sine * across + cosine * down + middle[1]
-        return warped(image, size, x, y, self.inter, self.fill_value)
+    def options(self):
+        return {"degrees": self.range(), "nearest": self.inter == Inter.NEAREST, "expand": self.expand, **_filled(self.fill_value),
+                **({"center": list(self.center)} if self.center else {})}  # fmt: skip
 
-    def angle(self):
-        return self.degrees
+    def range(self):
+        """Bounds of the degrees."""
+        return (self.degrees, self.degrees)
 
 
 class RandomRotation(Rotate):
@@ -233,37 +215,26 @@ class RandomRotation(Rotate):
             number(degrees, "degrees")
         self._settle(degrees, resample, expand, center, fill_value)
 
-    def angle(self):
-        low, high = (-self.degrees, self.degrees) if isinstance(self.degrees, numbers.Real) else self.degrees
-        return self.rng.uniform(low, high)
+    def range(self):
+        """Bounds of the degrees."""
+        return (-self.degrees, self.degrees) if isinstance(self.degrees, numbers.Real) else self.degrees
 
 
-class Affine(Transform):
+class Affine(Native):
     """Turned by degrees, moved by shares of the size, scaled and sheared about the middle."""
+
+    name, random = "affine", True
 
     def __init__(self, degrees, translate, scale, shear, resample=Inter.NEAREST, fill_value=0):
         if scale <= 0:
             raise ValueError("Input scale must be greater than 0.")
-        self.settings = (degrees, tuple(translate), scale, tuple(np.broadcast_to(shear, 2)))
+        lean_x, lean_y = np.broadcast_to(shear, 2).tolist()
+        self.ranges = {"degrees": (degrees, degrees), "translate": [each for each in translate for _ in range(2)], "scale": (scale, scale),
+                       "shear": (lean_x, lean_x, lean_y, lean_y)}
         self.inter, self.fill_value = inter_of(resample), fill_value
 
-    def chosen(self):
-        """(degrees, shares, scale, shear) of an image."""
-        return self.settings
-
-    def apply(self, value):
-        image = image_of(value, type(self).__name__)
-        degrees, translate, scale, shear = self.chosen()
-        height, width = image.shape[:2]
-        turn, lean_x, lean_y = (math.radians(each) for each in (degrees, *shear))
-        forward = np.array([[math.cos(turn - lean_y) / math.cos(lean_y), -math.cos(turn - lean_y) * math.tan(lean_x) / math.cos(lean_y) - math.sin(turn)],
-                            [math.sin(turn - lean_y) / math.cos(lean_y), -math.sin(turn - lean_y) * math.tan(lean_x) / math.cos(lean_y) + math.cos(turn)]])
-        back = np.linalg.inv(forward * scale)
-        down, across = np.indices((height, width)).astype(np.float64)
-        middle = ((width - 1) / 2, (height - 1) / 2)
-        across, down = across - middle[0] - translate[0] * width, down - middle[1] - translate[1] * height
-        x, y = back[0, 0] * across + back[0, 1] * down + middle[0], back[1, 0] * across + back[1, 1] * down + middle[1]
-        return warped(image, (height, width), x, y, self.inter, self.fill_value)
+    def options(self):
+        return {**self.ranges, "nearest": self.inter == Inter.NEAREST, **_filled(self.fill_value)}
 
 
 class RandomAffine(Affine):
@@ -272,23 +243,16 @@ class RandomAffine(Affine):
     def __init__(self, degrees, translate=None, scale=None, shear=None, resample=Inter.NEAREST, fill_value=0):
         if isinstance(degrees, numbers.Real) and degrees < 0:
             raise ValueError("If degrees is a single number, it cannot be negative.")
-        self.degrees = (-degrees, degrees) if isinstance(degrees, numbers.Real) else tuple(degrees)
         if translate is not None and (len(translate) not in (2, 4) or any(not -1 <= each <= 1 for each in translate)):
             raise ValueError("translate should be a list or tuple of 2 or 4 numbers from -1 to 1.")
         if scale is not None and (len(scale) != 2 or scale[0] < 0 or scale[1] <= 0 or scale[0] > scale[1]):
             raise ValueError("scale should be (min, max) of numbers that are not negative.")
-        self.translate, self.scale, self.shear = translate, scale, shear
+        moves = translate or (0, 0)
+        lean = shear if shear is not None else 0
+        self.ranges = {"degrees": (-degrees, degrees) if isinstance(degrees, numbers.Real) else tuple(degrees), "scale": scale or (1, 1),
+                       "translate": moves if len(moves) == 4 else (-moves[0], moves[0], -moves[1], moves[1]),
+                       "shear": (-lean, lean, 0, 0) if isinstance(lean, numbers.Real) else (*lean, 0, 0)[:4]}
         self.inter, self.fill_value = inter_of(resample), fill_value
-
-    def chosen(self):
-        """(degrees, shares, scale, shear) of an image."""
-        draw = self.rng.uniform
-        moves = self.translate or (0, 0)
-        moves = moves if len(moves) == 4 else (-moves[0], moves[0], -moves[1], moves[1])
-        lean = self.shear if self.shear is not None else 0
-        lean = (-lean, lean, 0, 0) if isinstance(lean, numbers.Real) else (*lean, 0, 0)[:4]
-        return (draw(*self.degrees), (draw(*moves[:2]), draw(*moves[2:])), draw(*self.scale) if self.scale else 1.0,
-                (draw(*lean[:2]), draw(*lean[2:])))
 
 
 class PadToSize(Transform):
@@ -310,10 +274,14 @@ class ResizedCrop(Transform):
     """A part of an image, resized."""
 
     def __init__(self, top, left, height, width, size, interpolation=Inter.BILINEAR):
-        self.box, self.pair, self.inter = (top, left, height, width), size_of(size), inter_of(interpolation)
+        self.steps = [Crop((top, left), (height, width)), Resize(size_of(size), interpolation)]
+
+    def native(self):
+        """The library's two steps."""
+        return mixture_of(self.steps)
 
     def apply(self, value):
-        return Resize(self.pair, self.inter).apply(cut(image_of(value, "ResizedCrop"), *self.box, "ResizedCrop"))
+        return self.steps[1].apply(self.steps[0].apply(value))
 
 
 class FiveCrop(Transform):

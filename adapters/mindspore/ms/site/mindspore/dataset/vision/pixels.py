@@ -4,6 +4,7 @@ import math
 import numbers
 
 import numpy as np
+from cairn.data.transforms import mixed
 
 from mindspore.dataset.vision.utils import Border, Inter
 
@@ -110,8 +111,9 @@ class Perhaps:
         self.prob = probability(prob)
 
     def native(self):
-        """Nothing: the chance is drawn here."""
-        return None
+        """The library's, with the chance."""
+        plain = super().native() if hasattr(super(), "native") else None
+        return None if plain is None else mixed([plain], prob=self.prob)
 
     def apply(self, value):
         return super().apply(value) if self.rng.random_sample() < self.prob else value

@@ -1,5 +1,5 @@
-// The operators CairnUserOp and CairnUserOpGrad: an operator of a user, and its gradient, by themselves. In a cluster they are
-// nodes like others; alone each runs as a program of one node.
+// The operators CairnUserOp and CairnUserOpGrad, an operator of a user and its gradient, and CairnCollective, an exchange with
+// the other ranks of a job, by themselves. In a cluster they are nodes like others; alone each runs as a program of one node.
 #include "engine.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -13,9 +13,9 @@ namespace {
 
 namespace tf = tensorflow;
 
-class UserOp : public tf::OpKernel {
+class OneNodeOp : public tf::OpKernel {
  public:
-  explicit UserOp(tf::OpKernelConstruction* construction) : OpKernel(construction) {
+  explicit OneNodeOp(tf::OpKernelConstruction* construction) : OpKernel(construction) {
     std::string why;
     library_ = library(why);
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
@@ -101,7 +101,7 @@ REGISTER_OP("CairnUserOp")
     .Attr("Tout: list(type) >= 1")
     .SetShapeFn(tf::shape_inference::UnknownShape)
     .Doc("An operator of a library of the user's, as a NodeDef of its name and attributes in a GraphDef.");
-REGISTER_KERNEL_BUILDER(Name("CairnUserOp").Device(tf::DEVICE_CPU), UserOp);
+REGISTER_KERNEL_BUILDER(Name("CairnUserOp").Device(tf::DEVICE_CPU), OneNodeOp);
 
 REGISTER_OP("CairnUserOpGrad")
     .Input("x: Tin")
@@ -112,7 +112,28 @@ REGISTER_OP("CairnUserOpGrad")
     .Attr("Tout: list(type) >= 1")
     .SetShapeFn(tf::shape_inference::UnknownShape)
     .Doc("Gradients of the inputs `wanted` of such an operator; of its inputs, then a gradient for each result.");
-REGISTER_KERNEL_BUILDER(Name("CairnUserOpGrad").Device(tf::DEVICE_CPU), UserOp);
+REGISTER_KERNEL_BUILDER(Name("CairnUserOpGrad").Device(tf::DEVICE_CPU), OneNodeOp);
+
+REGISTER_OP("CairnCollective")
+    .Input("x: Tin")
+    .Output("y: Tout")
+    .Attr("kind: string")
+    .Attr("group: string")
+    .Attr("ranks: int = 1")
+    .Attr("reduction: string = 'sum'")
+    .Attr("root: int = 0")
+    .Attr("tag: int = 0")
+    .Attr("dtype: type = DT_FLOAT")
+    .Attr("shape: shape = {}")
+    .Attr("names: list(string) = []")
+    .Attr("order: int = 0")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 0")
+    .SetIsStateful()
+    .SetIsDistributedCommunication()
+    .SetShapeFn(tf::shape_inference::UnknownShape)
+    .Doc("A collective of the ranks of a job; root: for send and receive the other rank.");
+REGISTER_KERNEL_BUILDER(Name("CairnCollective").Device(tf::DEVICE_CPU), OneNodeOp);
 
 }  // namespace
 }  // namespace cairn_tf

@@ -1,0 +1,123 @@
+#include "engines/cpu/narrow.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engines/cpu/isa.h"
+#include "engines/cpu/vector_loops.h"
+#include "support/error.h"
+
+namespace cairn {
+
+namespace {
+
+CAIRN_INLINE float as_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+CAIRN_INLINE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
+
+CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
+}
+
+CAIRN_VECTORISED void expand_halves(int64_t count, const uint16_t* from, float* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = wide_half(from[i]);
+}
+
+CAIRN_VECTORISED void round_brains(int64_t count, const float* from, uint16_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = bits_of(from[i]), nan = bits >> 16 | 0x40;
+    const uint32_t usual = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    to[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : usual);
+  }
+}
+
+// As float_to_half, without branches.
+CAIRN_VECTORISED void round_halves(int64_t count, const float* from, uint16_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint32_t bits = bits_of(from[i]), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    const uint32_t tiny = bits_of(as_float(magnitude) * 0x1p24f + 0x1p23f) - 0x4b000000;
+    const uint32_t usual = (magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13;
+    uint32_t half = magnitude < 0x38800000 ? tiny : usual;
+    half = magnitude >= 0x477ff000 ? 0x7c00 : half;
+    half = magnitude > 0x7f800000 ? 0x7e00 : half;
+    to[i] = static_cast<uint16_t>(half | sign);
+  }
+}
+
+// Packs rows of `width` floats from a matrix with any strides; missing columns are 0.
+void pack_float_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
+                     int64_t width, float* to) {
+  constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
+  int64_t first = 0;
+  if (const auto transpose = vector_loops().transpose; transpose && row_step == 1 && columns == width) {
+    first = rows / kLanes * kLanes;
+    for (int64_t o = 0; o < columns; o += kLanes)
+      for (int64_t row = 0; row < first; row += kLanes)
+        transpose(from + row + o * column_step, column_step, to + row * width + o, width);
+  }
+  for (int64_t block = first; block < rows; block += kBlock) {
+    const int64_t end = std::min(rows, block + kBlock);
+    for (int64_t o = 0; column_step != 1 && o < columns; ++o)
+      for (int64_t row = block; row < end; ++row) to[row * width + o] = from[row * row_step + o * column_step];
+    for (int64_t row = block; row < end; ++row) {
+      if (column_step == 1)
+        std::memcpy(to + row * width, from + row * row_step, static_cast<size_t>(columns) * sizeof(float));
+      std::fill(to + row * width + columns, to + (row + 1) * width, 0.f);
+    }
+  }
+}
+
+CAIRN_VECTORISED void interleave_rows(int64_t columns, const uint16_t* even, const uint16_t* odd, uint32_t* to) {
+  for (int64_t o = 0; o < columns; ++o) to[o] = even[o] | static_cast<uint32_t>(odd[o]) << 16;
+}
+
+}  // namespace
+
+void widen(Form form, int64_t count, const void* from, float* to) {
+  if (form == Form::halves) return expand_halves(count, static_cast<const uint16_t*>(from), to);
+  if (form == Form::brains) return expand_brains(count, static_cast<const uint16_t*>(from), to);
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void narrow(Form form, int64_t count, const float* from, void* to) {
+  if (form == Form::halves) return round_halves(count, from, static_cast<uint16_t*>(to));
+  if (form == Form::brains) return round_brains(count, from, static_cast<uint16_t*>(to));
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
+               int64_t width, float* to) {
+  if (form == Form::floats)
+    return pack_float_rows(static_cast<const float*>(from), rows, row_step, columns, column_step, width, to);
+  const auto* elements = static_cast<const uint16_t*>(from);
+  if (column_step == 1) {
+    for (int64_t row = 0; row < rows; ++row, to += width) {
+      widen(form, columns, elements + row * row_step, to);
+      std::fill(to + columns, to + width, 0.f);
+    }
+    return;
+  }
+  CHECK(row_step == 1, "strides {} and {}", row_step, column_step);
+  constexpr int64_t kRows = 64, kColumns = 64;  // of a block that is widened before it is transposed
+  float block[kRows * kColumns];
+  CHECK(width <= kColumns, "panel of {} columns", width);
+  for (int64_t first = 0; first < rows; first += kRows) {
+    const int64_t count = std::min(kRows, rows - first);
+    for (int64_t o = 0; o < columns; ++o) widen(form, count, elements + first + o * column_step, block + o * kRows);
+    pack_float_rows(block, count, 1, columns, kRows, width, to + first * width);
+  }
+}
+
+void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
+                int64_t width, float* to) {
+  if (row_step == 1) {  // pairs lie side by side
+    CHECK(column_step % 2 == 0, "stride {}", column_step);
+    return pack_float_rows(reinterpret_cast<const float*>(from), pairs, 1, columns, column_step / 2, width, to);
+  }
+  CHECK(column_step == 1, "strides {} and {}", row_step, column_step);
+  for (int64_t row = 0; row < pairs; ++row, from += 2 * row_step, to += width) {
+    interleave_rows(columns, from, from + row_step, reinterpret_cast<uint32_t*>(to));
+    std::fill(to + columns, to + width, 0.f);
+  }
+}
+
+}  // namespace cairn
