@@ -97,7 +97,7 @@ class Flow {
     Json needs = Json::array(), updates = Json::array();
     for (size_t i : plan_.steps[number].inputs)
       if (const auto maker = makers_.find(i); maker != makers_.end())
-        needs.push_back({maker->second, plan_.buffers[i].bytes});
+        needs.push_back({maker->second, plan_.buffers[i].bytes, i});
     for (size_t i : plan_.steps[number].outputs) {
       const Buffer& buffer = plan_.buffers[i];
       if (buffer.kind == Buffer::Kind::output && states_.contains(buffer.index)) updates.push_back(buffer.bytes);

@@ -93,7 +93,7 @@ PlanInfo plan_of(const nlohmann::json& json) {
     plan.steps.push_back(step_of(step));
     for (const nlohmann::json& need : step.value("needs", nlohmann::json::array()))
       if (size_t maker = size_of(need.at(0)); maker + 1 < plan.steps.size())
-        plan.steps.back().needs.emplace_back(static_cast<uint32_t>(maker), size_of(need.at(1)));
+        plan.steps.back().needs.push_back({static_cast<uint32_t>(maker), size_of(need.at(1)), need.at(2)});
     for (const nlohmann::json& bytes : step.value("updates", nlohmann::json::array()))
       plan.steps.back().updates.push_back(size_of(bytes));
   }

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "observe/event_file.h"
@@ -18,6 +17,13 @@ struct Tensors {
   std::string shapes, types, formats;  // "1,3,224,224;64", as the platform's tables write them
 };
 
+/// A result of an earlier step that a step takes.
+struct Need {
+  uint32_t maker = 0;  // the step
+  uint64_t bytes = 0;
+  uint32_t buffer = 0;  // tells the results of one step apart
+};
+
 /// One step of a plan.
 struct StepInfo {
   std::string name;    // first source node, else the operators
@@ -30,7 +36,7 @@ struct StepInfo {
   bool dynamic = false, backward = false;
   double flops = 0, bytes = 0;
   uint64_t input_bytes = 0, output_bytes = 0, weight_bytes = 0, workspace_bytes = 0;
-  std::vector<std::pair<uint32_t, uint64_t>> needs;  // earlier steps whose results it takes, with their bytes
+  std::vector<Need> needs;
   std::vector<uint64_t> updates;                     // bytes of each state (weight, slot) that it gives new content
 };
 

@@ -38,10 +38,10 @@ class Makers {
 
   bool follow(const StepInfo& step, uint64_t bytes) {
     bool found = false;
-    for (const auto& [maker, size] : step.needs) {
+    for (const auto& [maker, size, buffer] : step.needs) {
       if (size != bytes) continue;
       found = true;
-      if (!seen_.insert({maker, bytes}).second) continue;
+      if (!seen_.insert({maker, buffer}).second) continue;
       const StepInfo& earlier = plan_.steps[maker];
       const bool updates = std::find(earlier.updates.begin(), earlier.updates.end(), bytes) != earlier.updates.end();
       if (of_size(earlier, bytes) && (follow(earlier, bytes) || updates)) continue;
@@ -52,11 +52,11 @@ class Makers {
 
   static bool of_size(const StepInfo& step, uint64_t bytes) {
     return step.kind != "contraction" && step.kind != "control" &&
-           std::all_of(step.needs.begin(), step.needs.end(), [&](auto& need) { return need.second <= bytes; });
+           std::all_of(step.needs.begin(), step.needs.end(), [&](auto& need) { return need.bytes <= bytes; });
   }
 
   const PlanInfo& plan_;
-  std::set<std::pair<uint32_t, uint64_t>> seen_;
+  std::set<std::pair<uint32_t, uint32_t>> seen_;  // step and buffer
 };
 
 /// What a training step is: the plan that updates the most bytes in all its runs.

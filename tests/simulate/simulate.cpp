@@ -169,7 +169,7 @@ TEST(Simulate, NetworksAreReadFromWordsAndFiles) {
 
 // Recordings
 
-profile::StepInfo step(const char* name, const char* kind, std::vector<std::pair<uint32_t, uint64_t>> needs,
+profile::StepInfo step(const char* name, const char* kind, std::vector<profile::Need> needs,
                        std::vector<uint64_t> updates = {}) {
   profile::StepInfo made;
   made.name = name, made.kind = kind, made.needs = std::move(needs), made.updates = std::move(updates);
@@ -213,6 +213,14 @@ TEST(Simulate, GradientsAreThereWhenTheStepThatMakesThemEndsNotWhatDecaysOrScale
   EXPECT_NEAR(made.gradients[0].ready, 0.05, 1e-9);
   EXPECT_EQ(made.gradients[1].bytes, 800);
   EXPECT_NEAR(made.gradients[1].ready, 0.07, 1e-9);
+}
+
+TEST(Simulate, OneStepMayMakeSeveralGradients) {
+  profile::PlanInfo plan;
+  plan.steps = {step("norm/gradient", "vector", {}), step("scale/update", "vector", {{0, 64, 1}}, {64}),
+                step("offset/update", "vector", {{0, 64, 2}}, {64})};
+  const Workload made = read_workload(recording(plan, {40, 10, 10}, 5));
+  EXPECT_EQ(made.bytes(), 128);
 }
 
 TEST(Simulate, CollectivesOfARecordingAreNoComputing) {
