@@ -1,8 +1,8 @@
 // Files of tensors: NumPy's arrays and archives, the platform's dumps.
 #include "answers.h"
-#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/npy.h"
+#include "formats/npz.h"
 
 using namespace cairn;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "data/mindrecord_schema.h"
 #include "support/files.h"
@@ -64,6 +65,22 @@ namespace {
 struct MindPlace {
   int64_t raw_page, raw_begin, raw_end, blob_page, blob_begin, blob_end;
 };
+
+/// A row's numbers and texts. Anything nested in them ends the reading, which recurses.
+nlohmann::json plain_row(std::string_view bytes) {
+  struct Flat : nlohmann::detail::json_sax_dom_parser<nlohmann::json> {
+    using Base = nlohmann::detail::json_sax_dom_parser<nlohmann::json>;
+    using Base::Base;
+    bool start_object(size_t size) { return !std::exchange(inside, true) && Base::start_object(size); }
+    bool start_array(size_t) { return false; }
+    bool inside = false;
+  };
+  nlohmann::json row;
+  Flat flat(row);
+  if (!nlohmann::json::sax_parse(bytes.begin(), bytes.end(), &flat, nlohmann::json::input_format_t::msgpack))
+    fail(ErrorKind::io, "", "is damaged: a row's values are no numbers and texts");
+  return row;
+}
 
 /// A file as it is opened; its index is read whole.
 struct MindFile {
@@ -137,6 +154,11 @@ struct MindFile {
     sqlite3* opened = nullptr;
     const int result = sqlite3_open_v2(index.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
     std::unique_ptr<sqlite3, decltype(&sqlite3_close)> base(opened, sqlite3_close);
+    // A damaged index may define INDEXES as a query without end: the work is bounded by the file's size.
+    int64_t left = 20 + static_cast<int64_t>(fs::file_size(index)) / 10'000;
+    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, 1 << 20);
+    sqlite3_progress_handler(
+        opened, 1'000'000, [](void* left) { return int{--*static_cast<int64_t*>(left) < 0}; }, &left);
     sqlite3_stmt* prepared = nullptr;
     if (result != SQLITE_OK ||
         sqlite3_prepare_v2(opened,
@@ -257,7 +279,7 @@ class MindSource : public Source {
         }
         if (plain.is_null()) {
           const std::string_view raw = file->bytes(at.raw_page, at.raw_begin, at.raw_end);
-          plain = nlohmann::json::from_msgpack(raw.begin(), raw.end());
+          plain = plain_row(raw);
         }
         made.push_back(plain_value(plain.at(name), column));
       }

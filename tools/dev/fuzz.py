@@ -19,7 +19,30 @@ SETTINGS = [
     '{"output": "/tmp", "training_trace": "on", "task_trace": "l1", "fp_point": "a", "storage_limit": "200MB"}',
     '{"dump_path": "/tmp", "dump_step": "0|5|10-20", "dump_mode": "all", "dump_layer": "a b", "dump_budget": "1MB"}',
     "aipp_op { aipp_mode: static input_format: RGB888_U8 mean_chn_0: 1 var_reci_chn_0: 0.5 crop: true crop_size_w: 8 }",
+    '{"black-list": {"to-add": ["MatMul"], "to-remove": ["Add"]}, "gray-list": {"to-add": []}}',
+    "conv1::InputDtype:float16,float32,OutputDtype:float32\nOpType::Conv2D:InputDtype:float16",
+    '{"version": 1, "batch_num": 2, "skip_fusion_layers": [], "conv1": {"quant_enable": true, "activation_quant_params":'
+    ' {"num_bits": 8, "act_algo": "ifmr"}, "weight_quant_params": {"num_bits": 8}}}',
+    'record { key: "conv1" value { scale_d: 0.0799 offset_d: 1 scale_w: 0.002 scale_w: 0.003 offset_w: 0 shift_bit: 0 } }',
 ]
+# Rows and images, written by the package itself into the folder of its argument.
+WRITE_ROWS = """
+import os, struct, sys
+import numpy as np
+import cairn, cairn.data
+os.chdir(sys.argv[1])
+row = {"x": np.arange(9) * 999, "y": np.array("text"), "z": np.frombuffer(b"bytes", np.uint8)}
+schema = {"x": ("int32", [-1]), "y": ("string", None), "z": ("bytes", None)}
+for writer in (cairn.data.MindRecordWriter("rows", schema, header_size=1 << 14, page_size=1 << 15), cairn.data.TFRecordWriter("a.tfrecord")):
+    for _ in range(3):
+        writer.write(row)
+    writer.commit()
+open("a.csv", "w").write('name,n\\n"x, ""y",1\\n,2.5\\n')
+image = np.arange(8 * 9 * 3, dtype=np.uint8).reshape(8, 9, 3)
+open("a.png", "wb").write(cairn._data.encode_png(image))
+lines = b"".join(line.tobytes() + b"\\0" for line in image)
+open("a.bmp", "wb").write(struct.pack("<2sIIIIiiHHIIiiII", b"BM", 54 + len(lines), 0, 54, 40, 9, 8, 1, 24, 0, len(lines), 0, 0, 0, 0) + lines)
+"""
 LIMITS = ["-timeout=30", "-rss_limit_mb=3000", "-malloc_limit_mb=2000"]
 
 
@@ -85,6 +108,10 @@ def _write_seeds():
     arrays = (ROOT / "tests/compare/data").glob("*.np*")
     files("tensors", [*arrays, *(path for path in (made / "dump").rglob("*.*") if path.suffix != ".json")])
     files("recordings", (made / "profile").rglob("cairn.events"))
+    run([build.PYTHON, "-c", WRITE_ROWS, made])
+    files("records", [made / name for name in ("rows", "rows.db", "a.tfrecord", "a.csv")])
+    files("images", [made / "a.png", made / "a.bmp", ROOT / "tests/python/data/waves.jpg"])
+    files("caffe", (DATA / "caffe").iterdir())
     files("checkpoints", DATA.rglob("*.index"))
     files("scripts", (ROOT / "examples").rglob("*.py"))
     folder = files("settings", [])
