@@ -497,6 +497,38 @@ TEST_F(CpuGroups, gradient_of_an_image_is_added_to_another) {
                  {"input_gradient"});
 }
 
+// The casts around them are no steps of their own, typed operations round where they did, and what is added has 16 bits too.
+TEST_F(CpuGroups, products_and_convolutions_of_16_bits_are_one_step) {
+  for (const char* type : {"f16", "bf16"}) {
+    expect_steps(fmt::format(R"((%x: {0}[2, 7, 9, 24], %w: {0}[3, 3, 24, 40], %b: {0}[40], %r: {0}[2, 7, 9, 40]) ->
+        (%y: {0}[2, 7, 9, 40]) {{
+      %c = conv2d %x, %w {{padding = same}}
+      %d = add %c, %b
+      %e = add %d, %r
+      %y = relu %e
+      return %y }})",
+                             type),
+                 {"tile"});
+    expect_steps(fmt::format(R"((%x: {0}[33, 70], %w: {0}[50, 70], %b: f32[50]) -> (%y: {0}[33, 50]) {{
+      %a = cast %x {{dtype = f32}}
+      %v = cast %w {{dtype = f32}}
+      %p = matmul %a, %v {{transpose_b = true}}
+      %q = add %p, %b
+      %y = cast %q {{dtype = {0}}}
+      return %y }})",
+                             type),
+                 {"tile"});
+    expect_steps(fmt::format(R"((%x: {0}[2, 9, 9, 6], %dy: {0}[2, 9, 9, 32]) -> (%y: f32[3, 3, 6, 32]) {{
+      %a = cast %x {{dtype = f32}}
+      %d = cast %dy {{dtype = f32}}
+      %shape = constant {{value = i64[4] (3, 3, 6, 32)}}
+      %y = conv2d_kernel_gradient %a, %d, %shape {{padding = same}}
+      return %y }})",
+                             type),
+                 {"kernel_gradient"});
+  }
+}
+
 // Transposed convolutions: bias and activation run in the step, the kernel is packed once for each way it is read.
 TEST_F(CpuGroups, transposed_convolutions_take_bias_and_relu) {
   std::string kernel = "0.5";

@@ -81,9 +81,9 @@ TEST(Decompose, AnOpStaysWholeWhereAPartHasNoKernel) {
 TEST(Decompose, NarrowFloatsAreComputedInF32) {
   EXPECT_EQ(
       kernels_of("  func @main(%x: bf16[4, 9]) -> (%y: bf16[4, 9]) {\n    %y = log_softmax %x #0\n    return %y\n  }"),
-      "cpu/elements cast cpu/log_softmax cpu/elements cast");
+      "cpu/elementwise 1 cpu/log_softmax cpu/elementwise 2");
   EXPECT_EQ(kernels_of("  func @main(%x: f16[64]) -> (%y: f16[64]) {\n    %y = mish %x #0\n    return %y\n  }"),
-            "cpu/elements cast cpu/elementwise 3 cpu/elements cast");
+            "cpu/elementwise 7");
 }
 
 TEST(Decompose, ARowNeedsNoKernelOfItsOwn) {

@@ -83,7 +83,8 @@ std::vector<const Node*> relu_gate(const Value* gradient, const Uses& uses) {
     gradient = gradient->producer->inputs[0];
   }
   const Node* select = gradient->producer;
-  if (!casts.empty() && (!select || !select->is("select") || !is_rounded(select->inputs[1], casts.back()->result()->type.dtype)))
+  if (!casts.empty() &&
+      (!select || !select->is("select") || !is_rounded(select->inputs[1], casts.back()->result()->type.dtype)))
     return {};
   if (!select || !select->is("select") || !uses.single(gradient) || !is_zero(select->inputs[2])) return {};
   const Node* greater = select->inputs[0]->producer;
@@ -91,7 +92,8 @@ std::vector<const Node*> relu_gate(const Value* gradient, const Uses& uses) {
   if (greater->inputs[0]->type.shape != gradient->type.shape || select->inputs[1]->type != gradient->type) return {};
   std::vector<const Node*> nodes{greater, select};
   for (const Value* operand : {greater->inputs[0], select->inputs[1]})
-    if (operand->producer && is_widening(*operand->producer) && uses.single(operand)) nodes.push_back(operand->producer);
+    if (operand->producer && is_widening(*operand->producer) && uses.single(operand))
+      nodes.push_back(operand->producer);
   nodes.insert(nodes.end(), casts.begin(), casts.end());
   return nodes;
 }
@@ -215,7 +217,8 @@ std::unique_ptr<Step> make_batch_norm_gradient(const Group& group, MakeContext&)
     batch_norm_gradient(args.executor, planes, b, static_cast<float*>(args.workspace));
   };
   std::vector<size_t> places;
-  for (auto [i, form] : {std::pair(dy, forms.dy_form), {gate, gates ? forms.gate_form : forms.dy_form}, {in[0], forms.x_form}})
+  for (auto [i, form] :
+       {std::pair(dy, forms.dy_form), {gate, gates ? forms.gate_form : forms.dy_form}, {in[0], forms.x_form}})
     if (std::find(places.begin(), places.end(), i) == places.end() && bytes_of(form) == bytes_of(forms.dx_form))
       places.push_back(i);
   return call(gates ? "batch_norm_gradient, gated" : "batch_norm_gradient", run,

@@ -176,7 +176,7 @@ CAIRN_INLINE void slopes_of(int64_t rows, int64_t c, const float* __restrict dy,
 }
 // Adds sums of dy, and of dy times the distance from the mean.
 CAIRN_VECTORISED void add_slopes(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, float* level,
-                             float* slope) {
+                                 float* slope) {
   if (b.gate)
     slopes_of<true>(rows, c, b.dy + first * c, b.gate + first * c, b.x + first * c, b.mean, level, slope);
   else
@@ -376,12 +376,11 @@ void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNo
     slope[i] = static_cast<float>(rise / (deviation * deviation * static_cast<double>(rows)));
     levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // the first part's is no longer needed
   }
-  for_parts(executor, rows, parts,
-            [&](int64_t, int64_t first, int64_t count) {
-              for_float_blocks(count, c, b, first, [&](int64_t some, const BatchNormGradient& part, int64_t at) {
-                input_gradient(some, c, part, at, factor, levels, slope);
-              });
-            });
+  for_parts(executor, rows, parts, [&](int64_t, int64_t first, int64_t count) {
+    for_float_blocks(count, c, b, first, [&](int64_t some, const BatchNormGradient& part, int64_t at) {
+      input_gradient(some, c, part, at, factor, levels, slope);
+    });
+  });
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct BatchNorm {
   float epsilon = 0;
   bool relu = false;
   Form x_form = Form::floats;
-  NarrowEpilogue narrow;  // of y
+  NarrowEpilogue narrow;                       // of y
   const float *x, *scale, *offset, *residual;  // x and the residual by their forms
   const float *mean = nullptr, *variance = nullptr;
   float* y = nullptr;

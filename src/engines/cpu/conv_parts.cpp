@@ -22,7 +22,7 @@ struct Parts {
   std::vector<Part> list;
   int64_t channel_step = 0, output_step = 0;
   Form x_form = Form::floats;  // of what the step reads; the parts may take floats
-  bool covers = true;  // the parts write every element of y
+  bool covers = true;          // the parts write every element of y
   /// Zero padding that the step adds around x first, so that large kernels are always inside the image.
   struct Border {
     int64_t n = 0, d = 0, h = 0, w = 0, pixel = 0;  // of x before padding
@@ -109,7 +109,7 @@ class PartsStep final : public Step {
   };
 
   PartsStep(const char* name, Parts parts, Inputs inputs, int64_t result, const Tensor* kernel, MakeContext& context)
-      : name_(name), parts_(std::move(parts)), inputs_(inputs),         workers_(context.threads) {
+      : name_(name), parts_(std::move(parts)), inputs_(inputs), workers_(context.threads) {
     result_bytes_ = static_cast<size_t>(result * bytes_of(spec().narrow.result));
     for (const Part& part : parts_.list) {  // groups differ in their places only
       const bool again = !convs_.empty() && part.spec == parts_.list[convs_.size() - 1].spec;
@@ -159,7 +159,7 @@ class PartsStep final : public Step {
     return fmt::format("cpu/{} {} parts of {}{}{}", name_, convs_.size(), convs_[0]->describe(), packing, border);
   }
   size_t workspace() const override {
-    const size_t x = widens()        ? static_cast<size_t>(x_elements())
+    const size_t x = widens()         ? static_cast<size_t>(x_elements())
                      : convs_.empty() ? 0
                                       : convs_[0]->widened_size(workers_);
     return (packed_here() + std::max(parts_.border.floats(), x)) * sizeof(float);

@@ -474,10 +474,11 @@ std::optional<std::string> not_f32(const Group& group) {
 }
 
 std::optional<std::string> not_floats(const Group& group) {
-  for (const auto* values : {&group.inputs, &group.outputs})
-    for (const Value* value : *values)
-      if (!is_float(value) && !(constant_of(value) && value->type.dtype.is_integer()))
-        return fmt::format("an operand is {}, takes floats up to f32", to_string(value->type.dtype));
+  for (const Value* value : group.inputs)
+    if (!is_float(value) && !(constant_of(value) && value->type.dtype.is_integer()))
+      return fmt::format("input is {}, takes f32", to_string(value->type.dtype));
+  for (const Value* value : group.outputs)
+    if (!is_float(value)) return fmt::format("result is {}, takes f32", to_string(value->type.dtype));
   return std::nullopt;
 }
 

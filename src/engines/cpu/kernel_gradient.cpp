@@ -80,14 +80,16 @@ CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step
 }
 CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
                                   int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(count, from, step, channels, range_floats, pitch, to, [](uint16_t x) __attribute__((always_inline)) {
-    return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
-  });
+  pack_widened(
+      count, from, step, channels, range_floats, pitch, to, [](uint16_t x) __attribute__((always_inline)) {
+        return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
+      });
 }
 CAIRN_VECTORISED void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
                                   int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(count, from, step, channels, range_floats, pitch, to,
-               [](uint16_t x) __attribute__((always_inline)) { return wide_half(x); });
+  pack_widened(
+      count, from, step, channels, range_floats, pitch, to,
+      [](uint16_t x) __attribute__((always_inline)) { return wide_half(x); });
 }
 void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
                  int64_t range_floats, int64_t pitch, float* to) {
@@ -124,7 +126,8 @@ class KernelGradient {
   }
   /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
   KernelGradient(int64_t rows, int64_t in, int64_t out, Form x_form, Form dy_form, int threads)
-      : threads_(threads), x_form_(x_form), dy_form_(dy_form), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
+      : threads_(threads), x_form_(x_form), dy_form_(dy_form), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in),
+        x_row_(in), x_image_(rows * in) {
     SlideSpec slide;
     slide.h = slide.oh = rows;
     plan(slide, 1, 1);
@@ -314,8 +317,9 @@ class KernelGradient {
       const Range met = met_by(chunk.depth_tap, image);
       if (met.size() == 0) continue;
       const Range images{image + met.first, image + met.last};
-      const float* block_x = direct_x_ ? static_cast<const float*>(x) + *slice_of(chunk.depth_tap, images.first) * x_image_
-                                       : pack_x(chunk, images, block, x, scratch);
+      const float* block_x = direct_x_
+                                 ? static_cast<const float*>(x) + *slice_of(chunk.depth_tap, images.first) * x_image_
+                                 : pack_x(chunk, images, block, x, scratch);
       const void* from = element_at(dy_form_, dy, (images.first * oh_ + block * block_rows_) * ow_ * out_);
       const float* block_dy = direct_dy_ ? static_cast<const float*>(from)
                                          : pack_dy(chunk, images.size(), block, from, scratch + packed_x_);
@@ -341,14 +345,15 @@ class KernelGradient {
     for (int64_t i = images.first; i < images.last; ++i) {
       const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
-        pack_pixels(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels, x_pixels_ * pitch_, pitch_, next);
+        pack_pixels(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
+                    x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
   const float* pack_dy(const Chunk& chunk, int64_t images, int64_t block, const void* dy, float* to) const {
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(dy_form_, images * rows * ow_, element_at(dy_form_, dy, chunk.group * out_each_), out_, of(panel_channels_, chunk.panels),
-                dy_pixels_ * width_, width_, to);
+    pack_pixels(dy_form_, images * rows * ow_, element_at(dy_form_, dy, chunk.group * out_each_), out_,
+                of(panel_channels_, chunk.panels), dy_pixels_ * width_, width_, to);
     return to;
   }
   static std::span<const Range> of(const std::vector<Range>& list, const Range& range) {

@@ -23,7 +23,8 @@ constexpr float wide_half(uint16_t half) {
   const uint32_t bits = half, exponent = bits & 0x7c00, magnitude = (bits & 0x7fff) << 13;
   const float tiny = static_cast<float>(static_cast<int32_t>(bits & 0x3ff)) * 0x1p-24F;
   const uint32_t usual = magnitude + (exponent == 0x7c00 ? 0xe0U << 23 : 0x70U << 23);
-  return __builtin_bit_cast(float, (exponent == 0 ? __builtin_bit_cast(uint32_t, tiny) : usual) | (bits & 0x8000) << 16);
+  return __builtin_bit_cast(float, (exponent == 0 ? __builtin_bit_cast(uint32_t, tiny) : usual) | (bits & 0x8000)
+                                                                                                      << 16);
 }
 
 /// Copies floats, widens others.

@@ -119,6 +119,8 @@ bool ElementwiseProgram::reads_part(const Node& node) {
 std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   if (group.outputs.empty()) return "has no result";
   const Type& result = group.outputs[0]->type;
+  if (result.dtype != kF32 && !is_narrow(result.dtype))
+    return fmt::format("result is {}, takes f32", to_string(result.dtype));
   size_t instructions = 0;
   for (const Node* node : group.nodes) {
     if (reads_part(*node) && group.nodes.size() > 1) {

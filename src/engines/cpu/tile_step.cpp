@@ -162,9 +162,8 @@ bool reads_far_rows(const TileProblem& problem) {
   const ConvSpec& spec = problem.spec;
   const Epilogue& epilogue = problem.contraction.epilogue;
   const bool plain = !epilogue.bias && !epilogue.residual && spec.activation.kind == Activation::Kind::none;
-  return spec.transposed_x && !problem.stored && !spec.narrow.acts() &&
-         !problem.transposed && plain && problem.offsets.size() == 1 && spec.ic >= kManyRows && spec.w >= kLeast &&
-         spec.oc >= kLeast;
+  return spec.transposed_x && !problem.stored && !spec.narrow.acts() && !problem.transposed && plain &&
+         problem.offsets.size() == 1 && spec.ic >= kManyRows && spec.w >= kLeast && spec.oc >= kLeast;
 }
 
 const float* floats(const void* data) { return static_cast<const float*>(data); }
