@@ -131,6 +131,7 @@ inline nb::tuple tuple_of(Row row) {
 }
 
 inline Row row_of(nb::handle values) {
+  Dropped::get().release();  // what calls without a pipeline let go of
   Row row;
   for (nb::handle value : values) row.push_back(array_of(value));
   return row;
