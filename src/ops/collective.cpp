@@ -302,8 +302,48 @@ OpDef collective(const char* name, const char* summary, std::vector<AttrDef> att
 
 AttrDef reduction() { return word("reduction", "sum", {"sum", "prod", "max", "min", "mean"}); }
 
-std::vector<OpDef> make_collective_rows() {
+std::vector<OpDef> make_message_rows() {
   const Oracle several = untested("needs several processes: tests/python/test_collectives.py");
+  return {
+      {.name = "send",
+       .summary =
+           "sends x to rank `to` of the group, which receives it with the same tag; messages between two ranks keep "
+           "their order",
+       .inputs = {{"x", Accepts::any_tensor}},
+       .attributes = {{"to", AttrKind::integer}, integer("tag", 0), text_or("group", "world")},
+       .results = {},
+       .traits = kTraits,
+       .infer = [](InferContext& context) { moved_type(context, 0); },
+       .reference = send,
+       .oracle = several},
+      {.name = "receive",
+       .summary = "what rank `from` of the group sends with the same tag, of this type and shape",
+       .attributes = {{"from", AttrKind::integer},
+                      integer("tag", 0),
+                      dtype_or(kF32),
+                      {"shape", AttrKind::integers},
+                      text_or("group", "world")},
+       .traits = kTraits,
+       .infer = infer_receive,
+       .reference = receive,
+       .oracle = several},
+      {.name = "barrier",
+       .summary = "waits until all ranks of the group have come here",
+       .attributes = {text_or("group", "world")},
+       .results = {},
+       .traits = kTraits,
+       .infer = [](InferContext&) {},
+       .reference =
+           [](KernelContext& context) {
+             comm::Request request;
+             request.group = context.attr.text("group");
+             comm::run(request);
+           },
+       .oracle = several},
+  };
+}
+
+std::vector<OpDef> make_collective_rows() {
   std::vector<OpDef> rows = {
       collective(
           "all_reduce",
@@ -373,42 +413,8 @@ std::vector<OpDef> make_collective_rows() {
        .oracle = {"np.concatenate([np.zeros(receive_displacements[0], x.dtype), "
                   "x[send_displacements[0]:send_displacements[0] + send_counts[0]]])"},
        .cases = {"f32[6], i64[1]=[3], i64[1]=[2], i64[1]=[3], i64[1]=[1]"}},
-      {.name = "send",
-       .summary =
-           "sends x to rank `to` of the group, which receives it with the same tag; messages between two ranks keep "
-           "their order",
-       .inputs = {{"x", Accepts::any_tensor}},
-       .attributes = {{"to", AttrKind::integer}, integer("tag", 0), text_or("group", "world")},
-       .results = {},
-       .traits = kTraits,
-       .infer = [](InferContext& context) { moved_type(context, 0); },
-       .reference = send,
-       .oracle = several},
-      {.name = "receive",
-       .summary = "what rank `from` of the group sends with the same tag, of this type and shape",
-       .attributes = {{"from", AttrKind::integer},
-                      integer("tag", 0),
-                      dtype_or(kF32),
-                      {"shape", AttrKind::integers},
-                      text_or("group", "world")},
-       .traits = kTraits,
-       .infer = infer_receive,
-       .reference = receive,
-       .oracle = several},
-      {.name = "barrier",
-       .summary = "waits until all ranks of the group have come here",
-       .attributes = {text_or("group", "world")},
-       .results = {},
-       .traits = kTraits,
-       .infer = [](InferContext&) {},
-       .reference =
-           [](KernelContext& context) {
-             comm::Request request;
-             request.group = context.attr.text("group");
-             comm::run(request);
-           },
-       .oracle = several},
   };
+  for (OpDef& row : make_message_rows()) rows.push_back(std::move(row));
   return rows;
 }
 
