@@ -42,9 +42,8 @@ std::string describe() {
 }  // namespace
 
 void add_job(nb::module_& module) {
-  module.def("_job_join", [](const std::string& options) {
-    without_lock([&] { return cairn_job_join(options.c_str()); });
-  });
+  module.def("_job_join",
+             [](const std::string& options) { without_lock([&] { return cairn_job_join(options.c_str()); }); });
   module.def("_job_leave", [] { without_lock(cairn_job_leave); });
   module.def("_job_joined", [] { return cairn_job_joined() != 0; });
   module.def("_job_group", &group);

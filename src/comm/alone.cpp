@@ -12,7 +12,8 @@ void run_alone(const Request& request) {
          request.root, request.group);
   if (request.kind == Kind::barrier) return;
   for (size_t i = 0; i < request.inputs.size(); ++i)
-    if (const auto bytes = static_cast<size_t>(request.counts[i]) * request.dtype.size(); request.inputs[i] != request.outputs[i])
+    if (const auto bytes = static_cast<size_t>(request.counts[i]) * request.dtype.size();
+        request.inputs[i] != request.outputs[i])
       std::memmove(request.outputs[i], request.inputs[i], bytes);
   if (!request.inputs.empty()) return;
   const char* from = static_cast<const char*>(request.input);

@@ -13,7 +13,9 @@ struct Beside::Lane {
   std::condition_variable news;
   std::deque<std::pair<Beside*, std::function<void()>>> work;
 
-  Lane() { std::thread([this] { serve(); }).detach(); }
+  Lane() {
+    std::thread([this] { serve(); }).detach();
+  }
 
   void serve() {
     while (true) {

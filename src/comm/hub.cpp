@@ -128,7 +128,8 @@ std::string Hub::refusal(const Guest& guest, const Json& hello) const {
     return fmt::format("the job that meets here has {} ranks, rank {} expects {}", seats_.size(), rank, size);
   if (rank < 0 || rank >= size) return fmt::format("there is no rank {} among {}", rank, size);
   if (!seats_[static_cast<size_t>(rank)].about.is_null())
-    return fmt::format("{} has joined already", rank_text(seats_[static_cast<size_t>(rank)].about, static_cast<int>(rank)));
+    return fmt::format("{} has joined already",
+                       rank_text(seats_[static_cast<size_t>(rank)].about, static_cast<int>(rank)));
   return "";
 }
 

@@ -143,16 +143,16 @@ class Job {
       if (socket) host_ = own_host(socket);
       return socket;
     };
-    member_ = std::make_unique<Member>(
-        Member::Options{options_.rank, options_.size, options_.token, options_.connect_timeout, options_.timeout, about},
-        connect);
+    member_ = std::make_unique<Member>(Member::Options{options_.rank, options_.size, options_.token,
+                                                       options_.connect_timeout, options_.timeout, about},
+                                       connect);
   }
   std::unique_ptr<Fabric> connect(const std::string& name, const Party& party) {
     const bool one_host = std::all_of(party.ranks.begin(), party.ranks.end(),
                                       [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
     if (options_.shared_memory && one_host)
       if (auto memory = share_memory(*member_, name, party)) return memory;
-    const std::string why = !one_host                 ? "the ranks are on several hosts"
+    const std::string why = !one_host                ? "the ranks are on several hosts"
                             : options_.shared_memory ? "the ranks cannot share memory"
                                                      : "shared memory is off";
     if (!transport_) transport_ = open_transport(party);
@@ -169,8 +169,7 @@ class Job {
     if (static_cast<int>(party.ranks.size()) != options_.size)
       fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
     const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
-    return load_transport(transport_name(),
-                          {options_.rank, options_.size, host_, options_.timeout, exchange});
+    return load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
   }
 
   std::string machine_of(int rank) const {
@@ -181,7 +180,8 @@ class Job {
   void message(Group& group, const Request& request, Turn::Clock::time_point start) {
     const bool sends = request.kind == Kind::send;
     const auto me = static_cast<int64_t>(group.party.me);
-    const std::string way = fmt::format("{} from {} to {}", request.group, sends ? me : request.root, sends ? request.root : me);
+    const std::string way =
+        fmt::format("{} from {} to {}", request.group, sends ? me : request.root, sends ? request.root : me);
     Request same = request;
     same.group = way;
     Request neutral = request;
@@ -231,11 +231,15 @@ Json Job::describe() const {
                     {"rank", group->party.me},
                     {"transport", group->fabric ? group->fabric->name() : "none"}};
   for (const auto& [kind, each] : usage_)
-    usage[kind] = {
-        {"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
-  Json all = {{"rank", options_.rank},       {"size", options_.size},     {"hosts", hosts},
-              {"groups", groups},            {"timeout", options_.timeout}, {"connect_timeout", options_.connect_timeout},
-              {"described_by", options_.source}, {"collectives", usage}};
+    usage[kind] = {{"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
+  Json all = {{"rank", options_.rank},
+              {"size", options_.size},
+              {"hosts", hosts},
+              {"groups", groups},
+              {"timeout", options_.timeout},
+              {"connect_timeout", options_.connect_timeout},
+              {"described_by", options_.source},
+              {"collectives", usage}};
   all["transport"] = groups.contains(kWorld) ? groups[kWorld]["transport"] : Json("none");
   if (member_ && member_->failed()) all["failure"] = member_->failure();
   return all;
@@ -304,7 +308,8 @@ bool several() { return state().several.load(std::memory_order_relaxed); }
 
 GroupView group(std::string_view name) {
   if (auto job = current()) return job->view(known_name(name));
-  if (known_name(name) != kWorld) fail(ErrorKind::not_found, std::string(name), "is no group: this process is in no job");
+  if (known_name(name) != kWorld)
+    fail(ErrorKind::not_found, std::string(name), "is no group: this process is in no job");
   return {};
 }
 
@@ -316,8 +321,8 @@ void create_group(const std::string& name, const std::vector<int>& ranks) {
   std::sort(sorted.begin(), sorted.end());
   if (ranks.empty() || sorted[0] < 0 || sorted.back() >= size ||
       std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    fail(ErrorKind::invalid_argument, name, "has ranks [{}], expected different ones of 0 to {}", fmt::join(ranks, ", "),
-         size - 1);
+    fail(ErrorKind::invalid_argument, name, "has ranks [{}], expected different ones of 0 to {}",
+         fmt::join(ranks, ", "), size - 1);
   if (!job) fail(ErrorKind::invalid_argument, name, "cannot be created: this process has not joined a job");
   job->create(name, ranks);
 }

@@ -191,9 +191,10 @@ void Member::overdue(const Request& request, const std::vector<int>& ranks, doub
   send(report);
   await_failure(2 * grace + 1);
   if (!failed())
-    fail_with(fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited {:.3g} s "
-                          "in {}",
-                          rank_text(members_[0], 0), rank_, waited, request.text()));
+    fail_with(
+        fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited {:.3g} s "
+                    "in {}",
+                    rank_text(members_[0], 0), rank_, waited, request.text()));
   check();
   std::abort();  // check() has thrown
 }

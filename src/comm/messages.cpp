@@ -16,9 +16,9 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr int kFewRanks = 16;               // all greet each other directly
-constexpr size_t kInside = 2048;            // bytes of a tensor that travel with the greeting
-constexpr int64_t kSegment = 8 << 20;       // bytes that are reduced at once
+constexpr int kFewRanks = 16;          // all greet each other directly
+constexpr size_t kInside = 2048;       // bytes of a tensor that travel with the greeting
+constexpr int64_t kSegment = 8 << 20;  // bytes that are reduced at once
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
 /// The first message of every collective: all have the same size, whatever the ranks are about to do.
@@ -92,8 +92,8 @@ class Guard {
 class Messages final : public Fabric {
  public:
   Messages(const Party& party, std::shared_ptr<Transport> transport, std::string name, uint64_t group)
-      : party_(party), size_(static_cast<size_t>(party.size())), transport_(std::move(transport)), name_(std::move(name)),
-        tag_(group * 4), guard_(*transport_) {}
+      : party_(party), size_(static_cast<size_t>(party.size())), transport_(std::move(transport)),
+        name_(std::move(name)), tag_(group * 4), guard_(*transport_) {}
 
   std::string name() const override { return name_; }
 
@@ -126,14 +126,21 @@ class Messages final : public Fabric {
    public:
     Batch(Messages& fabric, Turn& turn, uint64_t kind = 0) : fabric_(fabric), turn_(turn), kind_(kind) {}
     void send(int to, const void* data, size_t bytes) {
-      cut(bytes, [&](size_t first, size_t size) {
-        return fabric_.transport_->send(fabric_.rank_of(to), fabric_.tag_ + kind_, at(data, 0, 1) + first, size);
-      }, to);
+      cut(
+          bytes,
+          [&](size_t first, size_t size) {
+            return fabric_.transport_->send(fabric_.rank_of(to), fabric_.tag_ + kind_, at(data, 0, 1) + first, size);
+          },
+          to);
     }
     void receive(int from, void* data, size_t bytes) {
-      cut(bytes, [&](size_t first, size_t size) {
-        return fabric_.transport_->receive(fabric_.rank_of(from), fabric_.tag_ + kind_, at(data, 0, 1) + first, size);
-      }, from);
+      cut(
+          bytes,
+          [&](size_t first, size_t size) {
+            return fabric_.transport_->receive(fabric_.rank_of(from), fabric_.tag_ + kind_, at(data, 0, 1) + first,
+                                               size);
+          },
+          from);
     }
     void wait() {
       for (const Pending& each : pending_)
@@ -239,7 +246,8 @@ class Messages final : public Fabric {
     const auto part = [&](int i) { return part_of(count, party_.size(), i); };
     const auto place = [&](int i) { return at(output, part(i).first, width); };
     const auto size = [&](int i) { return static_cast<size_t>(part(i).count) * width; };
-    for (int step = 1; step < party_.size(); ++step) batch.receive(other(-step), place(other(-step)), size(other(-step)));
+    for (int step = 1; step < party_.size(); ++step)
+      batch.receive(other(-step), place(other(-step)), size(other(-step)));
     for (int step = 1; step < party_.size(); ++step) batch.send(other(step), place(party_.me), size(party_.me));
     batch.wait();
   }

@@ -102,9 +102,9 @@ void take(const Json& json, const char* key, T& to, bool (Json::*is)() const noe
 }
 
 void apply(JobOptions& job, const Json& json, const char* source) {
-  static const std::set<std::string> kKnown = {"rank",      "size",          "local_rank", "local_size",
-                                               "table",     "address",       "token",      "transport",
-                                               "timeout",   "shared_memory", "hosts",      "connect_timeout"};
+  static const std::set<std::string> kKnown = {"rank",    "size",          "local_rank", "local_size",
+                                               "table",   "address",       "token",      "transport",
+                                               "timeout", "shared_memory", "hosts",      "connect_timeout"};
   for (const auto& [key, value] : json.items())
     if (!kKnown.count(key)) fail(ErrorKind::invalid_argument, key, "is no option of a job");
   if (json.contains("rank") || json.contains("size") || json.contains("table")) job.source = source;
@@ -122,13 +122,13 @@ void apply(JobOptions& job, const Json& json, const char* source) {
 }
 
 void check(const JobOptions& job) {
-  if (job.size < 1 || job.size > 65536) fail(ErrorKind::invalid_argument, "size", "is {}, expected 1 to 65536", job.size);
+  if (job.size < 1 || job.size > 65536)
+    fail(ErrorKind::invalid_argument, "size", "is {}, expected 1 to 65536", job.size);
   if (job.rank < 0 || job.rank >= job.size)
     fail(ErrorKind::invalid_argument, "rank", "is {}, expected 0 to {}", job.rank, job.size - 1);
   if (job.transport != "auto" && job.transport != "gloo" && job.transport != "mpi")
     fail(ErrorKind::invalid_argument, "transport", "is \"{}\", expected auto, gloo or mpi", job.transport);
-  if (!(job.timeout > 0) || !(job.connect_timeout > 0))
-    fail(ErrorKind::invalid_argument, "timeout", "is not above 0");
+  if (!(job.timeout > 0) || !(job.connect_timeout > 0)) fail(ErrorKind::invalid_argument, "timeout", "is not above 0");
 }
 
 /// In the order of ranks: the host of each.
@@ -139,7 +139,8 @@ std::vector<std::string> hosts_of(const Json& table) {
   };
   if (table.contains("server_list")) {
     for (const Json& server : table.at("server_list"))
-      for (const Json& device : server.at("device")) found.emplace_back(number(device.at("rank_id")), server.at("server_id"));
+      for (const Json& device : server.at("device"))
+        found.emplace_back(number(device.at("rank_id")), server.at("server_id"));
   } else {
     for (const Json& group : table.at("group_list"))
       for (const Json& instance : group.at("instance_list"))
@@ -172,7 +173,8 @@ RankTable read_rank_table(const std::string& path) {
     return {static_cast<int>(hosts.size()), hosts[0], one};
   } catch (const Json::exception&) {
     fail(ErrorKind::invalid_argument, path,
-         "is no rank table: expected server_list with device lists (version 1.0), or group_list with instance_list (0.x)");
+         "is no rank table: expected server_list with device lists (version 1.0), or group_list with instance_list "
+         "(0.x)");
   } catch (const Error& fault) {
     fail(fault.kind(), path, "the rank table {}", fault.message());
   }

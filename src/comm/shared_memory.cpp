@@ -21,11 +21,11 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr size_t kHalf = 512 << 10;       // bytes of a slot for one round
-constexpr size_t kSmall = 32 << 10;       // all ranks reduce everything up to here: one round instead of two
-constexpr size_t kMail = 128 << 10;       // bytes of a message that are on the way at once, in two halves
+constexpr size_t kHalf = 512 << 10;  // bytes of a slot for one round
+constexpr size_t kSmall = 32 << 10;  // all ranks reduce everything up to here: one round instead of two
+constexpr size_t kMail = 128 << 10;  // bytes of a message that are on the way at once, in two halves
 constexpr auto kSpin = std::chrono::microseconds(100);
-constexpr long kSlice = 20'000'000;       // ns between two looks at the other ranks
+constexpr long kSlice = 20'000'000;  // ns between two looks at the other ranks
 
 /// A counter that others wait for.
 struct alignas(64) Counter {
@@ -85,7 +85,9 @@ class SharedMemory final : public Fabric {
       case Kind::broadcast: return broadcast(turn);
       case Kind::scatter: return scatter(turn);
       case Kind::all_to_all: return all_to_all(turn);
-      case Kind::barrier: return round(turn, [](char*) {}, [] {});
+      case Kind::barrier:
+        return round(
+            turn, [](char*) {}, [] {});
       case Kind::send: return send(turn);
       case Kind::receive: return receive(turn);
     }
@@ -213,7 +215,8 @@ class SharedMemory final : public Fabric {
           turn,
           [&](char* slot) {
             for (int i = 0; i < party_.size(); ++i)
-              if (i != party_.me) std::memcpy(at(slot, i * count, width), at(request.input, i * each + first, width), bytes);
+              if (i != party_.me)
+                std::memcpy(at(slot, i * count, width), at(request.input, i * each + first, width), bytes);
           },
           [&] {
             const size_t me = static_cast<size_t>(party_.me);
@@ -312,7 +315,8 @@ class SharedMemory final : public Fabric {
           [&](char* slot) {
             for (size_t i = 0; i < size_; ++i)
               std::memcpy(at(slot, static_cast<int64_t>(i) * chunk, width),
-                          at(request.input, request.send_offsets[i] + first, width), now(request.send_counts[i], first));
+                          at(request.input, request.send_offsets[i] + first, width),
+                          now(request.send_counts[i], first));
           },
           [&] {
             for (size_t i = 0; i < size_; ++i)

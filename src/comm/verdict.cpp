@@ -28,9 +28,8 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
   const int64_t number = report.value("number", int64_t{0});
   const std::string group = report.value("group", "");
   const auto ranks = report.value("ranks", std::vector<int>());
-  const std::string waiting =
-      fmt::format("while rank {} waited {:.3g} s in {}", report.value("rank", 0), report.value("waited", 0.0),
-                  call_text(report));
+  const std::string waiting = fmt::format("while rank {} waited {:.3g} s in {}", report.value("rank", 0),
+                                          report.value("waited", 0.0), call_text(report));
   const auto who = [&](int rank) { return rank_text(members[static_cast<size_t>(rank)], rank); };
   const auto call_of = [&](int rank) -> Json {
     auto found = answers.find(rank);
@@ -53,7 +52,8 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
     const auto fewest = std::min_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
       return a.second.size() != b.second.size() ? a.second.size() < b.second.size() : a.second[0] > b.second[0];
     });
-    const auto most = std::find_if(kinds.begin(), kinds.end(), [&](const auto& each) { return each.first != fewest->first; });
+    const auto most =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& each) { return each.first != fewest->first; });
     const int odd = fewest->second[0], other = most->second[0];
     return {fmt::format("ranks disagree on collective {} of group {}: {} calls {}, rank {} calls {}", number, group,
                         who(odd), call_text(call_of(odd)), other, call_text(call_of(other))),
@@ -64,7 +64,8 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
     if (call.is_null() || call.value("number", int64_t{0}) < number)
       return {fmt::format("{} {}", behind_text(who(rank), call, number), waiting), rank};
   }
-  return {fmt::format("no rank goes on, though all have come to number {} of group {}, {}", number, group, waiting), -1};
+  return {fmt::format("no rank goes on, though all have come to number {} of group {}, {}", number, group, waiting),
+          -1};
 }
 
 }  // namespace cairn::comm

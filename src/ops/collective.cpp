@@ -117,7 +117,8 @@ Shape cut(const InferContext& context) {
   if (!shape.ranked) return shape;
   if (shape.rank() == 0) context.fail("a scalar has no axis to cut along");
   Dim& first = shape.dims[0];
-  if (first.known() && first.size % ranks != 0) context.fail("axis 0 has {} rows, no multiple of {} ranks", first.size, ranks);
+  if (first.known() && first.size % ranks != 0)
+    context.fail("axis 0 has {} rows, no multiple of {} ranks", first.size, ranks);
   if (ranks > 1) first = first.known() ? Dim(first.size / ranks) : Dim();
   return shape;
 }
@@ -172,7 +173,8 @@ void all_to_all_v(KernelContext& context) {
   for (size_t i = 0; i < send_counts.size(); ++i) {
     const bool fits = send_counts[i] >= 0 && send_places[i] >= 0 && send_counts[i] <= x.count() - send_places[i];
     if (!fits) context.fail("{} elements from {} on are not in {}", send_counts[i], send_places[i], x.count());
-    if (receive_counts[i] < 0 || receive_places[i] < 0 || receive_places[i] > int64_t{1} << 40 || receive_counts[i] > int64_t{1} << 40)
+    if (receive_counts[i] < 0 || receive_places[i] < 0 || receive_places[i] > int64_t{1} << 40 ||
+        receive_counts[i] > int64_t{1} << 40)
       context.fail("{} elements cannot be received at {}", receive_counts[i], receive_places[i]);
     size = std::max(size, receive_counts[i] + receive_places[i]);
   }
@@ -243,7 +245,8 @@ void all_reduce_rule(GradientContext& g) {
 }
 
 void bucket_rule(GradientContext& g) {
-  Attributes attributes = {{"reduction", g.attr.text("reduction")}, {"group", g.attr.text("group")}, {"ranks", g.attr.integer("ranks")}};
+  Attributes attributes = {
+      {"reduction", g.attr.text("reduction")}, {"group", g.attr.text("group")}, {"ranks", g.attr.integer("ranks")}};
   if (g.attr.text("reduction") != "sum" && g.attr.text("reduction") != "mean")
     fail(ErrorKind::unsupported, "all_reduce_bucket", "has gradients of sum and mean alone");
   std::vector<Value*> gradients;
@@ -279,7 +282,8 @@ void all_to_all_v_rule(GradientContext& g) {
 }
 
 OpDef collective(const char* name, const char* summary, std::vector<AttrDef> attributes, void (*infer)(InferContext&),
-                 void (*gradient)(GradientContext&), void (*reference)(KernelContext&), std::vector<const char*> cases) {
+                 void (*gradient)(GradientContext&), void (*reference)(KernelContext&),
+                 std::vector<const char*> cases) {
   std::vector<AttrDef> all = std::move(attributes);
   all.push_back({"group", AttrKind::text, Attribute(std::string("world"))});
   all.push_back(integer("ranks", 1));
@@ -298,70 +302,13 @@ OpDef collective(const char* name, const char* summary, std::vector<AttrDef> att
 
 AttrDef reduction() { return word("reduction", "sum", {"sum", "prod", "max", "min", "mean"}); }
 
-std::vector<OpDef> make_collective_rows() {
+std::vector<OpDef> make_message_rows() {
   const Oracle several = untested("needs several processes: tests/python/test_collectives.py");
-  std::vector<OpDef> rows = {
-      collective("all_reduce",
-                 "the sum, product, largest, least or mean of what all ranks of the group give, in the order of ranks; bools "
-                 "count as or (sum, max) and and (prod, min). `fusion` 1: may be put together with others by the group's "
-                 "strategy, 2: with those of equal `fusion_id`, 0: never",
-                 {reduction(), text_or("name", ""), integer("fusion", 1), integer("fusion_id", -1)}, infer_reduce,
-                 all_reduce_rule, exchange<Kind::all_reduce>,
-                 {"f32[2, 3]", "i64[0]", "bool[4] {reduction = max}", "f16[5] {reduction = mean}", "f32[4] {reduction = prod}"}),
-      collective("all_gather", "what all ranks of the group give, joined along axis 0 in the order of ranks", {},
-                 infer_gather, [](GradientContext& g) { g.set(0, partner(g, "reduce_scatter", g.dy(), "sum")); },
-                 exchange<Kind::all_gather>, {"f32[2, 3]", "bool[1]", "i8[0, 2]"}),
-      collective("reduce_scatter", "of the reduction (as all_reduce) of all ranks' elements this rank's part along axis 0",
-                 {reduction()}, infer_reduce_scatter, reduce_scatter_rule, exchange<Kind::reduce_scatter>,
-                 {"f32[2, 3]", "i32[4] {reduction = min}"}),
-      collective("broadcast_from", "what rank `root` of the group gives, on all ranks", {integer("root", 0)}, infer_move,
-                 [](GradientContext& g) { g.set(0, partner(g, "reduce_to", g.dy(), "sum")); }, exchange<Kind::broadcast>,
-                 {"f32[2, 3]", "c64[2]", "u8[0]"}),
-      collective("reduce_to", "the reduction (as all_reduce) of all ranks' elements on rank `root` of the group, zeros on others",
-                 {reduction(), integer("root", 0)}, infer_reduce, reduce_to_rule, exchange<Kind::reduce>,
-                 {"f32[2, 3]", "bf16[4] {reduction = max}"}),
-      collective("gather_to", "what all ranks give, joined along axis 0 on rank `root` of the group, zeros on others",
-                 {integer("root", 0)}, infer_gather,
-                 [](GradientContext& g) { g.set(0, partner(g, "scatter_from", g.dy())); }, exchange<Kind::gather>,
-                 {"f32[2, 3]", "i64[1]"}),
-      collective("scatter_from", "this rank's part along axis 0 of what rank `root` of the group gives", {integer("root", 0)},
-                 infer_scatter, [](GradientContext& g) { g.set(0, partner(g, "gather_to", g.dy())); },
-                 exchange<Kind::scatter>, {"f32[2, 3]", "i64[1]"}),
-      collective("all_to_all",
-                 "axis 0 is cut into equal parts, one for each rank of the group; the parts that this rank gets, joined", {},
-                 infer_all_to_all, [](GradientContext& g) { g.set(0, partner(g, "all_to_all", g.dy())); }, all_to_all,
-                 {"f32[2, 3]", "bool[1]"}),
-      {.name = "all_reduce_bucket",
-       .summary = "all_reduce of each of the tensors by one exchange; `names` are those of the nodes that were put together",
-       .inputs = {{"xs", Accepts::any_tensor, InputDef::Arity::variadic}},
-       .attributes = {reduction(), {"names", AttrKind::texts, std::vector<std::string>{}}, text_or("group", "world"), integer("ranks", 1)},
-       .results = {},
-       .traits = kTraits,
-       .precision = Precision::rounded,
-       .infer = infer_bucket,
-       .gradient = bucket_rule,
-       .reference = all_reduce_bucket,
-       .oracle = {"tuple(xs)"},
-       .cases = {"f32[2, 3], f32[4]", "i32[0], i32[], i32[3] {reduction = max}"}},
-      {.name = "all_to_all_v",
-       .summary = "sends send_counts[i] elements from send_displacements[i] on to each rank i of the group and places "
-                  "receive_counts[i] elements from it at receive_displacements[i]; what nothing is placed at is zero",
-       .inputs = {{"x", Accepts::any_tensor},
-                  index_operand("send_counts"),
-                  index_operand("send_displacements"),
-                  shape_operand("receive_counts"),
-                  shape_operand("receive_displacements")},
-       .attributes = {text_or("group", "world"), integer("ranks", 1)},
-       .traits = kTraits | kDynamicResult,
-       .infer = infer_all_to_all_v,
-       .gradient = all_to_all_v_rule,
-       .reference = all_to_all_v,
-       .oracle = {"np.concatenate([np.zeros(receive_displacements[0], x.dtype), "
-                  "x[send_displacements[0]:send_displacements[0] + send_counts[0]]])"},
-       .cases = {"f32[6], i64[1]=[3], i64[1]=[2], i64[1]=[3], i64[1]=[1]"}},
+  return {
       {.name = "send",
-       .summary = "sends x to rank `to` of the group, which receives it with the same tag; messages between two ranks keep "
-                  "their order",
+       .summary =
+           "sends x to rank `to` of the group, which receives it with the same tag; messages between two ranks keep "
+           "their order",
        .inputs = {{"x", Accepts::any_tensor}},
        .attributes = {{"to", AttrKind::integer}, integer("tag", 0), text_or("group", "world")},
        .results = {},
@@ -394,6 +341,80 @@ std::vector<OpDef> make_collective_rows() {
            },
        .oracle = several},
   };
+}
+
+std::vector<OpDef> make_collective_rows() {
+  std::vector<OpDef> rows = {
+      collective(
+          "all_reduce",
+          "the sum, product, largest, least or mean of what all ranks of the group give, in the order of ranks; bools "
+          "count as or (sum, max) and and (prod, min). `fusion` 1: may be put together with others by the group's "
+          "strategy, 2: with those of equal `fusion_id`, 0: never",
+          {reduction(), text_or("name", ""), integer("fusion", 1), integer("fusion_id", -1)}, infer_reduce,
+          all_reduce_rule, exchange<Kind::all_reduce>,
+          {"f32[2, 3]", "i64[0]", "bool[4] {reduction = max}", "f16[5] {reduction = mean}",
+           "f32[4] {reduction = prod}"}),
+      collective("all_gather", "what all ranks of the group give, joined along axis 0 in the order of ranks", {},
+                 infer_gather, [](GradientContext& g) { g.set(0, partner(g, "reduce_scatter", g.dy(), "sum")); },
+                 exchange<Kind::all_gather>, {"f32[2, 3]", "bool[1]", "i8[0, 2]"}),
+      collective("reduce_scatter",
+                 "of the reduction (as all_reduce) of all ranks' elements this rank's part along axis 0", {reduction()},
+                 infer_reduce_scatter, reduce_scatter_rule, exchange<Kind::reduce_scatter>,
+                 {"f32[2, 3]", "i32[4] {reduction = min}"}),
+      collective("broadcast_from", "what rank `root` of the group gives, on all ranks", {integer("root", 0)},
+                 infer_move, [](GradientContext& g) { g.set(0, partner(g, "reduce_to", g.dy(), "sum")); },
+                 exchange<Kind::broadcast>, {"f32[2, 3]", "c64[2]", "u8[0]"}),
+      collective("reduce_to",
+                 "the reduction (as all_reduce) of all ranks' elements on rank `root` of the group, zeros on others",
+                 {reduction(), integer("root", 0)}, infer_reduce, reduce_to_rule, exchange<Kind::reduce>,
+                 {"f32[2, 3]", "bf16[4] {reduction = max}"}),
+      collective("gather_to", "what all ranks give, joined along axis 0 on rank `root` of the group, zeros on others",
+                 {integer("root", 0)}, infer_gather,
+                 [](GradientContext& g) { g.set(0, partner(g, "scatter_from", g.dy())); }, exchange<Kind::gather>,
+                 {"f32[2, 3]", "i64[1]"}),
+      collective("scatter_from", "this rank's part along axis 0 of what rank `root` of the group gives",
+                 {integer("root", 0)}, infer_scatter,
+                 [](GradientContext& g) { g.set(0, partner(g, "gather_to", g.dy())); }, exchange<Kind::scatter>,
+                 {"f32[2, 3]", "i64[1]"}),
+      collective(
+          "all_to_all",
+          "axis 0 is cut into equal parts, one for each rank of the group; the parts that this rank gets, joined", {},
+          infer_all_to_all, [](GradientContext& g) { g.set(0, partner(g, "all_to_all", g.dy())); }, all_to_all,
+          {"f32[2, 3]", "bool[1]"}),
+      {.name = "all_reduce_bucket",
+       .summary =
+           "all_reduce of each of the tensors by one exchange; `names` are those of the nodes that were put together",
+       .inputs = {{"xs", Accepts::any_tensor, InputDef::Arity::variadic}},
+       .attributes = {reduction(),
+                      {"names", AttrKind::texts, std::vector<std::string>{}},
+                      text_or("group", "world"),
+                      integer("ranks", 1)},
+       .results = {},
+       .traits = kTraits,
+       .precision = Precision::rounded,
+       .infer = infer_bucket,
+       .gradient = bucket_rule,
+       .reference = all_reduce_bucket,
+       .oracle = {"tuple(xs)"},
+       .cases = {"f32[2, 3], f32[4]", "i32[0], i32[], i32[3] {reduction = max}"}},
+      {.name = "all_to_all_v",
+       .summary = "sends send_counts[i] elements from send_displacements[i] on to each rank i of the group and places "
+                  "receive_counts[i] elements from it at receive_displacements[i]; what nothing is placed at is zero",
+       .inputs = {{"x", Accepts::any_tensor},
+                  index_operand("send_counts"),
+                  index_operand("send_displacements"),
+                  shape_operand("receive_counts"),
+                  shape_operand("receive_displacements")},
+       .attributes = {text_or("group", "world"), integer("ranks", 1)},
+       .traits = kTraits | kDynamicResult,
+       .infer = infer_all_to_all_v,
+       .gradient = all_to_all_v_rule,
+       .reference = all_to_all_v,
+       .oracle = {"np.concatenate([np.zeros(receive_displacements[0], x.dtype), "
+                  "x[send_displacements[0]:send_displacements[0] + send_counts[0]]])"},
+       .cases = {"f32[6], i64[1]=[3], i64[1]=[2], i64[1]=[3], i64[1]=[1]"}},
+  };
+  for (OpDef& row : make_message_rows()) rows.push_back(std::move(row));
   return rows;
 }
 

@@ -36,7 +36,8 @@ class Bucketing {
       place_[node.get()] = place_.size();
       size_t level = 0;
       for (const Value* input : node->inputs)
-        if (input->producer) level = std::max(level, level_.at(input->producer) + input->producer->op->has(kCollective));
+        if (input->producer)
+          level = std::max(level, level_.at(input->producer) + input->producer->op->has(kCollective));
       level_[node.get()] = level;
     }
   }
@@ -64,9 +65,9 @@ class Bucketing {
       if (!movable(*node)) continue;
       const AttributeView attr = node->attr();
       const bool by_id = attr.integer("fusion") == 2;
-      const std::string key = fmt::format("{:08} {} {} {} {} {}", level_.at(node.get()), attr.text("group"),
-                                          attr.text("reduction"), attr.integer("ranks"),
-                                          to_string(node->result()->type.dtype), by_id ? attr.integer("fusion_id") : -1);
+      const std::string key = fmt::format(
+          "{:08} {} {} {} {} {}", level_.at(node.get()), attr.text("group"), attr.text("reduction"),
+          attr.integer("ranks"), to_string(node->result()->type.dtype), by_id ? attr.integer("fusion_id") : -1);
       const Type& type = node->result()->type;
       kinds_[key].push_back({node.get(), place_.at(node.get()), level_.at(node.get()), ancestors(*node),
                              static_cast<int64_t>(storage_bytes(type))});
@@ -97,7 +98,8 @@ class Bucketing {
     std::vector<Member>* open = nullptr;
     for (size_t i = 0; i < members.size(); ++i) {
       const Member& member = members[i];
-      if (!open || (!by_id && fusion.none) || (!by_id && fusion.indices.empty() && fusion.percents.empty() && held + member.bytes > fusion.bytes)) {
+      if (!open || (!by_id && fusion.none) ||
+          (!by_id && fusion.indices.empty() && fusion.percents.empty() && held + member.bytes > fusion.bytes)) {
         open = &buckets.emplace_back();
         held = 0;
       }
@@ -105,7 +107,8 @@ class Bucketing {
       held += member.bytes, before += member.bytes;
       if (by_id) continue;
       if (border < fusion.indices.size() && static_cast<int64_t>(i) >= fusion.indices[border]) ++border, open = nullptr;
-      if (border < fusion.percents.size() && before * 100 >= percent_until(fusion, border) * all) ++border, open = nullptr;
+      if (border < fusion.percents.size() && before * 100 >= percent_until(fusion, border) * all)
+        ++border, open = nullptr;
     }
   }
 
@@ -215,7 +218,8 @@ size_t bucket_collectives(Block& block, Module& module) {
   size_t changes = 0;
   for (auto& node : block.nodes)
     for (auto& region : node->regions) changes += bucket_collectives(*region, module);
-  const auto movables = std::count_if(block.nodes.begin(), block.nodes.end(), [](const auto& node) { return movable(*node); });
+  const auto movables =
+      std::count_if(block.nodes.begin(), block.nodes.end(), [](const auto& node) { return movable(*node); });
   return movables > 1 ? changes + Bucketing(block, module).run() : changes;
 }
 

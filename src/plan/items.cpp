@@ -8,7 +8,9 @@ namespace cairn {
 
 namespace {
 
-bool is_constant(const Node& node) { return node.op->inputs.empty() && node.results.size() == 1 && constant_of(node.result()); }
+bool is_constant(const Node& node) {
+  return node.op->inputs.empty() && node.results.size() == 1 && constant_of(node.result());
+}
 
 // Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or
 // yield only results of the function go first, so that the live ranges of gradients are short; the others follow

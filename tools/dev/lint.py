@@ -76,7 +76,7 @@ def _check_native(file, lines, order):
     spoken_for = (ROOT / file).with_suffix(".h").exists()  # a source's own header says it
     if lines and not lines[0].startswith(("//", "/*")) and (file.endswith(".h") or not spoken_for):
         yield 1, "file does not open by saying what it is for"
-    if file.startswith(("src/", "tools/cairn/")) and not file.startswith("src/transports/"):  # plug-ins
+    if file.startswith(("src/", "tools/cairn/")) and not file.startswith("src/transports/"):  # plug-ins beside the core
         for number, line in enumerate(lines, 1):
             if FOREIGN.search(line):
                 yield number, "the core includes no framework"
