@@ -136,7 +136,7 @@ int simulate_training(const Simulate& asked) {
   return 0;
 }
 
-constexpr const char* kExamples = R"(
+constexpr const char* kSimulateExamples = R"(
 The batch of a rank stays as it was measured. What the numbers mean: docs/how-to/simulate.md.
 
 Examples:
@@ -167,7 +167,7 @@ void add_simulate(Verb& app, Run& run) {
   verb.add_option("--optimizer,--optimiser", asked->training.optimiser, "of a model that is measured now");
   verb.add_option("--steps", asked->steps, "that are measured of a model").within(4, 100000);
   verb.add_option("-o,--output", asked->output, "page with the curves");
-  verb.footer(kExamples);
+  verb.footer(kSimulateExamples);
   verb.callback([asked, &run] { run = [asked] { return simulate_training(*asked); }; });
 }
 
