@@ -4,6 +4,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -16,9 +17,10 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr int kFewRanks = 16;          // all greet each other directly
-constexpr size_t kInside = 2048;       // bytes of a tensor that travel with the greeting
-constexpr int64_t kSegment = 8 << 20;  // bytes that are reduced at once
+constexpr int kFewRanks = 16;                             // all greet each other directly
+constexpr size_t kInside = 2048;                          // bytes of a tensor that travel with the greeting
+constexpr int64_t kSegment = 8 << 20;                     // bytes that are reduced at once
+constexpr size_t kLetter = 256 << 10, kMostLetters = 16;  // bytes of a message that does not hold its sender up
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
 /// The first message of every collective: all have the same size, whatever the ranks are about to do.
@@ -55,6 +57,7 @@ class Guard {
       operation_ = nullptr;
       fault = std::exchange(fault_, nullptr);
     }
+    transport_.release(operation);
     last_ = Turn::Clock::now();
     turn.waited += std::chrono::duration<double>(last_ - since).count();
     if (fault) std::rethrow_exception(fault);
@@ -124,7 +127,7 @@ class Messages final : public Fabric {
   /// Messages under way.
   class Batch {
    public:
-    Batch(Messages& fabric, Turn& turn, uint64_t kind = 0) : fabric_(fabric), turn_(turn), kind_(kind) {}
+    explicit Batch(Messages& fabric, uint64_t kind = 0) : fabric_(fabric), kind_(kind) {}
     void send(int to, const void* data, size_t bytes) {
       cut(
           bytes,
@@ -142,10 +145,10 @@ class Messages final : public Fabric {
           },
           from);
     }
-    void wait() {
+    void wait(Turn& turn) {
       for (const Pending& each : pending_)
-        if (!each.operation || fabric_.guard_.wait(turn_, each.other, each.operation) != Transport::State::done)
-          turn_.broken(each.other, fabric_.transport_->fault());
+        if (!each.operation || fabric_.guard_.wait(turn, each.other, each.operation) != Transport::State::done)
+          turn.broken(each.other, fabric_.transport_->fault());
       pending_.clear();
     }
 
@@ -157,7 +160,6 @@ class Messages final : public Fabric {
     }
 
     Messages& fabric_;
-    Turn& turn_;
     const uint64_t kind_;
     std::vector<Pending> pending_;
   };
@@ -179,11 +181,11 @@ class Messages final : public Fabric {
   }
 
   void greet_some(Turn& turn, int first, int last) {
-    Batch batch(*this, turn);
+    Batch batch(*this);
     for (int step = first; step <= last; ++step)
       batch.receive(other(-step), &greetings_[static_cast<size_t>(other(-step))], sizeof(Greeting));
     for (int step = first; step <= last; ++step) batch.send(other(step), &mine_, sizeof mine_);
-    batch.wait();
+    batch.wait(turn);
     for (int step = first; step <= last; ++step)
       if (greetings_[static_cast<size_t>(other(-step))].digest != turn.digest) turn.disagree();
   }
@@ -201,12 +203,12 @@ class Messages final : public Fabric {
     const Request& request = turn.request;
     const size_t width = request.dtype.size(), mine = static_cast<size_t>(counts(party_.me)) * width;
     if (scratch_.size() < size_ * mine) scratch_.resize(size_ * mine);
-    Batch batch(*this, turn, 1);
+    Batch batch(*this, 1);
     for (int step = 1; step < party_.size(); ++step)
       batch.receive(other(-step), scratch_.data() + static_cast<size_t>(other(-step)) * mine, mine);
     for (int step = 1; step < party_.size(); ++step)
       batch.send(other(step), parts(other(step)), static_cast<size_t>(counts(other(step))) * width);
-    batch.wait();
+    batch.wait(turn);
     combine(request.reduction, request.dtype,
             sources(parts(party_.me), [&](size_t i) -> const void* { return scratch_.data() + i * mine; }), output,
             static_cast<size_t>(counts(party_.me)));
@@ -242,14 +244,14 @@ class Messages final : public Fabric {
   void all_reduce_segment(Turn& turn, const char* input, char* output, int64_t count) {
     const size_t width = turn.request.dtype.size();
     reduce_segment(turn, input, output, count);
-    Batch batch(*this, turn, 1);
+    Batch batch(*this, 1);
     const auto part = [&](int i) { return part_of(count, party_.size(), i); };
     const auto place = [&](int i) { return at(output, part(i).first, width); };
     const auto size = [&](int i) { return static_cast<size_t>(part(i).count) * width; };
     for (int step = 1; step < party_.size(); ++step)
       batch.receive(other(-step), place(other(-step)), size(other(-step)));
     for (int step = 1; step < party_.size(); ++step) batch.send(other(step), place(party_.me), size(party_.me));
-    batch.wait();
+    batch.wait(turn);
   }
 
   // Leaves this rank's part of the sum at its place in `output`.
@@ -271,13 +273,13 @@ class Messages final : public Fabric {
       const int64_t now = std::min(segment, count - first);
       char* output = at(request.output, first, width);
       reduce_segment(turn, at(request.input, first, width), output, now);
-      Batch batch(*this, turn, 1);
+      Batch batch(*this, 1);
       const auto part = [&](int i) { return part_of(now, party_.size(), i); };
       const auto bytes = [&](int i) { return static_cast<size_t>(part(i).count) * width; };
       if (party_.me != root) batch.send(root, at(output, part(party_.me).first, width), bytes(party_.me));
       for (int i = 0; party_.me == root && i < party_.size(); ++i)
         if (i != root) batch.receive(i, at(output, part(i).first, width), bytes(i));
-      batch.wait();
+      batch.wait(turn);
     }
     if (party_.me != root) std::memset(request.output, 0, static_cast<size_t>(count) * width);
   }
@@ -304,7 +306,7 @@ class Messages final : public Fabric {
       std::memset(output, 0, size_ * bytes);
     const bool small = fits_inside(bytes);
     greet(turn, small ? bytes : 0, request.input);
-    Batch batch(*this, turn, 1);
+    Batch batch(*this, 1);
     for (int i = 0; i < party_.size(); ++i) {
       if (i == party_.me) continue;
       char* place = output + static_cast<size_t>(i) * bytes;
@@ -312,7 +314,7 @@ class Messages final : public Fabric {
       if (!small && takes) batch.receive(i, place, bytes);
       if (!small && (root < 0 || root == i)) batch.send(i, request.input, bytes);
     }
-    batch.wait();
+    batch.wait(turn);
   }
 
   // Along a binary tree whose root is the sender.
@@ -329,12 +331,12 @@ class Messages final : public Fabric {
     }
     int above = 1;
     while (above < party_.size() && !(place & above)) above *= 2;
-    Batch from(*this, turn, 1), to(*this, turn, 1);
+    Batch from(*this, 1), to(*this, 1);
     if (place != 0) from.receive(member(place - above), request.output, bytes);
-    from.wait();
+    from.wait(turn);
     for (int step = above / 2; step > 0; step /= 2)
       if (place + step < party_.size()) to.send(member(place + step), request.output, bytes);
-    to.wait();
+    to.wait(turn);
   }
 
   void scatter(Turn& turn) {
@@ -342,7 +344,7 @@ class Messages final : public Fabric {
     const size_t bytes = storage_bytes(request.dtype, request.count() / party_.size());
     const int root = static_cast<int>(request.root);
     greet(turn, 0, nullptr);
-    Batch batch(*this, turn, 1);
+    Batch batch(*this, 1);
     for (int i = 0; party_.me == root && i < party_.size(); ++i) {
       const char* part = at(request.input, 0, 1) + static_cast<size_t>(i) * bytes;
       if (i == root)
@@ -351,7 +353,7 @@ class Messages final : public Fabric {
         batch.send(i, part, bytes);
     }
     if (party_.me != root) batch.receive(root, request.output, bytes);
-    batch.wait();
+    batch.wait(turn);
   }
 
   void all_to_all(Turn& turn) {
@@ -359,13 +361,13 @@ class Messages final : public Fabric {
     const size_t width = request.dtype.size();
     greet(turn, 0, nullptr);
     std::vector<int64_t> theirs(size_);
-    Batch counts(*this, turn, 1), batch(*this, turn, 1);
+    Batch counts(*this, 1), batch(*this, 1);
     for (int i = 0; i < party_.size(); ++i) {
       if (i == party_.me) continue;
       counts.receive(i, &theirs[static_cast<size_t>(i)], sizeof(int64_t));
       counts.send(i, &request.send_counts[static_cast<size_t>(i)], sizeof(int64_t));
     }
-    counts.wait();
+    counts.wait(turn);
     theirs[static_cast<size_t>(party_.me)] = request.send_counts[static_cast<size_t>(party_.me)];
     for (size_t i = 0; i < size_; ++i)
       if (theirs[i] != request.receive_counts[i])
@@ -382,30 +384,45 @@ class Messages final : public Fabric {
       batch.receive(i, to, static_cast<size_t>(theirs[k]) * width);
       batch.send(i, from, static_cast<size_t>(request.send_counts[k]) * width);
     }
-    batch.wait();
+    batch.wait(turn);
   }
 
+  // A small message goes on its way while this rank goes on.
   void send(Turn& turn) {
     const Request& request = turn.request;
     const int to = static_cast<int>(request.root);
-    const uint64_t letter = turn.digest;
-    Batch batch(*this, turn, 2);
-    batch.send(to, &letter, sizeof letter);
-    batch.send(to, request.input, storage_bytes(request.dtype, request.count()));
-    batch.wait();
+    const size_t bytes = storage_bytes(request.dtype, request.count());
+    while (outbox_.size() > kMostLetters) {
+      outbox_.front().batch.wait(turn);
+      outbox_.pop_front();
+    }
+    Letter& letter = outbox_.emplace_back(Letter{turn.digest, {}, Batch(*this, 2)});
+    const char* data = static_cast<const char*>(request.input);
+    if (bytes <= kLetter) letter.data.assign(data, data + bytes), data = letter.data.data();
+    letter.batch.send(to, &letter.digest, sizeof letter.digest);
+    letter.batch.send(to, data, bytes);
+    if (bytes <= kLetter) return;
+    letter.batch.wait(turn);
+    outbox_.pop_back();
   }
 
   void receive(Turn& turn) {
     const Request& request = turn.request;
     const int from = static_cast<int>(request.root);
     uint64_t letter = 0;
-    Batch first(*this, turn, 2), batch(*this, turn, 2);
+    Batch first(*this, 2), batch(*this, 2);
     first.receive(from, &letter, sizeof letter);
-    first.wait();
+    first.wait(turn);
     if (letter != turn.digest) turn.disagree();
     batch.receive(from, request.output, storage_bytes(request.dtype, request.count()));
-    batch.wait();
+    batch.wait(turn);
   }
+
+  struct Letter {
+    uint64_t digest;
+    std::vector<char> data;
+    Batch batch;
+  };
 
   const Party party_;
   const size_t size_;
@@ -415,6 +432,7 @@ class Messages final : public Fabric {
   Greeting mine_{};
   std::vector<Greeting> greetings_;
   std::vector<char> scratch_, segment_;
+  std::deque<Letter> outbox_;  // on their way
   Guard guard_;
 };
 

@@ -15,13 +15,14 @@ class Transport {
  public:
   virtual ~Transport() = default;
   static constexpr size_t kMost = 1 << 30;  // bytes of a message
-  /// Begin to send or receive; the memory belongs to the transport until wait() returns. Between two ranks messages of one
+  /// Begin to send or receive; the memory belongs to the transport until wait() has returned. Between two ranks messages of one
   /// tag keep their order, and both ends name the same size.
   virtual void* send(int to, uint64_t tag, const void* data, size_t bytes) = 0;
   virtual void* receive(int from, uint64_t tag, void* data, size_t bytes) = 0;
   enum class State { done, broken, interrupted };
-  /// Ends the operation, whatever it returns.
   virtual State wait(void* operation) = 0;
+  /// Forgets an operation that was waited for.
+  virtual void release(void* operation) = 0;
   /// From another thread: the wait for this operation returns soon.
   virtual void interrupt(void* operation) = 0;
   /// Gives up all operations under way: afterwards no memory is touched.

@@ -406,8 +406,8 @@ ProjectFacts find_facts(const Project& project, const Options& options, Executor
     file.entry = file.tf && starts[i];
     file.eager = evidence[i].eager;
     file.names = std::move(evidence[i].names);
-    if (file.tf != 1) continue;  // the rules of distribution are those of the first interface
-    horovod += evidence[i].horovod;
+    if (file.tf) horovod += evidence[i].horovod;
+    if (file.tf != 1) continue;  // the rules of strategies are those of the first interface
     strategies += evidence[i].strategies;
   }
   facts.distributed = options.distributed != Distribution::automatic ? options.distributed

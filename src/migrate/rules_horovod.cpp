@@ -397,8 +397,8 @@ const Rule kHorovodInit = {
              "tf=1"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()\nn = hvd.size() * "
              "hvd.local_rank()\n",
-             "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\npass\nn = "
-             "get_rank_size() * get_local_rank_id()\n",
+             "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\nimport npu_device as "
+             "npu\nnpu.open().as_default()\npass\nn = get_rank_size() * get_local_rank_id()\n",
              "tf=2"},
             {"import horovod.torch as hvd\nhvd.init()\n", "", "tf=1"},
         },

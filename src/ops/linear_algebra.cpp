@@ -26,6 +26,7 @@ void by_matrices(KernelContext& context) {
   const MatrixRoutine routine = find_matrix_routine(matrix_routines(), context.op().name);
   CHECK(routine, "{} is linear algebra", context.op().name);
   const MatrixBatch batch(routine, context.attr, inputs, types);
+  if (batch.count() == 0) return;
   std::vector<double> scratch(batch.scratch() / sizeof(double));
   for (int64_t n = 0; n < batch.count(); ++n) {
     const MatrixFault fault = batch.compute(n, from.data(), to.data(), scratch.data());

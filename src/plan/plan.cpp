@@ -123,7 +123,7 @@ class Planner {
 
   // The plan's approximate size: averages per node and step, plus the constants that were folded for these dims.
   size_t own_bytes() const {
-    constexpr size_t kNode = 1024, kStep = 1024, kBuffer = 256;
+    constexpr size_t kNode = 1024, kStep = 2048, kBuffer = 256;
     size_t bytes = body_->nodes.size() * kNode + plan_->steps.size() * kStep + plan_->buffers.size() * kBuffer;
     for (const auto& node : body_->nodes)
       if (const Tensor* constant = node->results.size() == 1 ? constant_of(node->result()) : nullptr)

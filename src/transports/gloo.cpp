@@ -3,6 +3,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -12,22 +13,26 @@ namespace cairn::comm {
 
 namespace {
 
-// Gloo meets through a store of addresses, in which each rank writes one entry and reads those of the others.
+// Gloo meets through a store, in which each rank writes entries that end in its number ("3", "rank_3") and reads those of the
+// others.
 class Addresses final : public gloo::rendezvous::Store {
  public:
   explicit Addresses(const TransportSetup& setup) : setup_(setup) {}
-  void set(const std::string&, const std::vector<char>& data) override {
-    entries_ = setup_.exchange(std::string(data.begin(), data.end()));
+  void set(const std::string& key, const std::vector<char>& data) override {
+    entries_[key.substr(0, name_end(key))] = setup_.exchange(std::string(data.begin(), data.end()));
   }
   std::vector<char> get(const std::string& key) override {
-    const std::string& entry = entries_.at(std::stoul(key));
+    const size_t end = name_end(key);
+    const std::string& entry = entries_.at(key.substr(0, end)).at(std::stoul(key.substr(end)));
     return {entry.begin(), entry.end()};
   }
   void wait(const std::vector<std::string>&) override {}
 
  private:
+  static size_t name_end(const std::string& key) { return key.find_last_not_of("0123456789") + 1; }
+
   const TransportSetup& setup_;
-  std::vector<std::string> entries_;
+  std::map<std::string, std::vector<std::string>> entries_;
 };
 
 struct Operation {
@@ -37,7 +42,7 @@ struct Operation {
 
 class GlooTransport final : public Transport {
  public:
-  explicit GlooTransport(const TransportSetup& setup) : timeout_(static_cast<int64_t>(setup.timeout * 1e3)) {
+  explicit GlooTransport(const TransportSetup& setup) : timeout_(static_cast<int64_t>((setup.timeout + 60) * 1e3)) {
     gloo::transport::tcp::attr attributes;
     attributes.hostname = setup.host;
     auto device = gloo::transport::tcp::CreateDevice(attributes);
@@ -56,10 +61,9 @@ class GlooTransport final : public Transport {
   }
 
   State wait(void* operation) override {
-    const std::unique_ptr<Operation> owned(static_cast<Operation*>(operation));
-    if (!owned) return State::broken;
+    auto* each = static_cast<Operation*>(operation);
     try {
-      const bool done = owned->sends ? owned->buffer->waitSend(timeout_) : owned->buffer->waitRecv(timeout_);
+      const bool done = each->sends ? each->buffer->waitSend(timeout_) : each->buffer->waitRecv(timeout_);
       return done ? State::done : State::interrupted;
     } catch (const std::exception& fault) {
       note(fault);
@@ -67,9 +71,11 @@ class GlooTransport final : public Transport {
     }
   }
 
+  void release(void* operation) override { delete static_cast<Operation*>(operation); }
+
   void interrupt(void* operation) override {
     auto* each = static_cast<Operation*>(operation);
-    if (each) each->sends ? each->buffer->abortWaitSend() : each->buffer->abortWaitRecv();
+    each->sends ? each->buffer->abortWaitSend() : each->buffer->abortWaitRecv();
   }
 
   void close() override { context_->closeConnections(); }
@@ -95,7 +101,7 @@ class GlooTransport final : public Transport {
     fault_ = fault.what();
   }
 
-  const std::chrono::milliseconds timeout_;
+  const std::chrono::milliseconds timeout_;  // later than that of the job, which knows who is at fault
   std::shared_ptr<gloo::Context> context_;
   mutable std::mutex mutex_;
   std::string fault_;

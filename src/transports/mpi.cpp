@@ -41,7 +41,7 @@ class MpiTransport final : public Transport {
   }
 
   State wait(void* operation) override {
-    const std::unique_ptr<Operation> owned(static_cast<Operation*>(operation));
+    auto* owned = static_cast<Operation*>(operation);
     const auto since = std::chrono::steady_clock::now();
     while (!owned->interrupted.load()) {
       int done = 0;
@@ -56,6 +56,7 @@ class MpiTransport final : public Transport {
     return State::interrupted;
   }
 
+  void release(void* operation) override { delete static_cast<Operation*>(operation); }
   void interrupt(void* operation) override { static_cast<Operation*>(operation)->interrupted.store(true); }
   void close() override { closed_ = true; }
   std::string fault() const override { return "Open MPI refused an operation"; }

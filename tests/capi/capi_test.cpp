@@ -504,7 +504,15 @@ constexpr const char* kExported[] = {"cairn_version",
                                      "cairn_builder_finish",
                                      "cairn_compare_errors",
                                      "cairn_distance",
-                                     "cairn_first_faults"};
+                                     "cairn_first_faults",
+                                     "cairn_job_join",
+                                     "cairn_job_leave",
+                                     "cairn_job_joined",
+                                     "cairn_job_group",
+                                     "cairn_job_group_create",
+                                     "cairn_job_group_destroy",
+                                     "cairn_job_set_fusion",
+                                     "cairn_job_describe"};
 
 TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {
   std::set<std::string> expected = {"CAIRN_1"};

@@ -164,13 +164,16 @@ void Conv::cut() {
                        : spec_.ow < kShort && rows_adjoin()               ? slice
                                                                           : spec_.ow;
   for (int64_t first = 0; first < image; first += unit) split(first, unit);
-  for (int64_t i = 0; i < spec_.n; ++i)
+  const auto reads = std::exchange(reads_, {});
+  for (int64_t i = 0; i < spec_.n; ++i) {
+    const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
     for (Tile tile : tiles) {
-      const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
-      tile.a += image, tile.first += image, tile.last += image;
+      tile.a += image;
       tile.c += i * spec_.y_image;
       tiles_.push_back(tile);
     }
+    for (const auto& [first, last] : reads) reads_.emplace_back(first + image, last + image);
+  }
 }
 
 // In x: of the pixel's first tap, as if there were no padding.
@@ -219,8 +222,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const int64_t reach =
       (((s.kd - 1) * s.dilation_d * s.h + (s.kh - 1) * s.dilation_h) * s.w + (s.kw - 1) * s.dilation_w) * s.x_pixel +
       s.ic;
-  tiles.back().first = std::max<int64_t>(0, offset_of(first) - padding);
-  tiles.back().last = std::min(x_size(), end - padding + reach);
+  reads_.emplace_back(std::max<int64_t>(0, offset_of(first) - padding), std::min(x_size(), end - padding + reach));
 }
 
 bool Conv::is_inside(int64_t pixel, int64_t tap) const {
@@ -343,8 +345,8 @@ void Conv::choose_chunks(int threads) {
 std::pair<int64_t, int64_t> Conv::elements_of(int64_t first_tile, int64_t last_tile) const {
   std::pair<int64_t, int64_t> all{x_size(), 0};
   for (int64_t i = first_tile; i < last_tile; ++i) {
-    const Tile& tile = tiles_[static_cast<size_t>(i)];
-    all = {std::min(all.first, tile.first), std::max(all.second, tile.last)};
+    const auto& [first, last] = reads_[static_cast<size_t>(i)];
+    all = {std::min(all.first, first), std::max(all.second, last)};
   }
   return {std::min(all.first, all.second), all.second};
 }

@@ -108,9 +108,8 @@ class Conv {
 
  private:
   struct Tile {
-    TileFunction whole, tail;     // for full panels and for a partial last one
-    int64_t a, c;                 // offsets in elements
-    int64_t first = 0, last = 0;  // elements of x that it reads, where these are widened
+    TileFunction whole, tail;  // for full panels and for a partial last one
+    int64_t a, c;              // offsets in elements
   };
 
   void choose_panel(Isa isa, int threads);
@@ -157,6 +156,7 @@ class Conv {
   int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
   size_t panel_floats_ = 0, chunk_floats_ = 0;
   std::vector<Tile> tiles_;
+  std::vector<std::pair<int64_t, int64_t>> reads_;  // where x is widened: the elements, first to last, that each tile reads
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
   std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile
   std::vector<std::string> tap_sets_;
