@@ -1,6 +1,7 @@
 #include "capi/run_setup.h"
 
 #include <time.h>
+#include <algorithm>
 
 #include <utility>
 
@@ -14,10 +15,14 @@ int64_t now() {
   return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
 }
 
-/// Name and script line of the step's first source node, as in error messages.
+/// Name and script line of the step's source node, as in error messages: of the product or convolution in it, else of the first.
 std::string place_of(const Module& module, const PlannedStep& step) {
   if (step.control) return where(module, *step.control);
-  return step.group.nodes.empty() ? step.kernel : where(module, *step.group.nodes.front());
+  const auto& nodes = step.group.nodes;
+  if (nodes.empty()) return step.kernel;
+  const auto product =
+      std::find_if(nodes.begin(), nodes.end(), [](const Node* node) { return node->op->has(kContraction); });
+  return where(module, product == nodes.end() ? *nodes.front() : **product);
 }
 
 }  // namespace

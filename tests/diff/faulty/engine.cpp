@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -70,6 +71,20 @@ void spoil(const std::string& kind, float* values, const CairnTensor& tensor) {
     transpose(values, count / tensor.shape[tensor.ndim - 1], tensor.shape[tensor.ndim - 1]);
 }
 
+/// The same of elements of 16 bits.
+void spoil_narrow(const std::string& kind, const CairnTensor& tensor) {
+  const bool brain = tensor.dtype.code == CAIRN_BFLOAT;
+  auto* words = static_cast<uint16_t*>(tensor.data);
+  std::vector<float> wide(static_cast<size_t>(count_of(tensor)));
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] =
+        brain ? std::bit_cast<float>(uint32_t{words[i]} << 16) : static_cast<float>(std::bit_cast<_Float16>(words[i]));
+  spoil(kind, wide.data(), tensor);
+  for (size_t i = 0; i < wide.size(); ++i)
+    words[i] = brain ? static_cast<uint16_t>(std::bit_cast<uint32_t>(wide[i]) >> 16)
+                     : std::bit_cast<uint16_t>(static_cast<_Float16>(wide[i]));
+}
+
 struct Run {
   bool active;
   bool seen = false, spoilt = false;
@@ -85,8 +100,11 @@ void look(void* user, const CairnStep* step) {
   if (!run.active || !run.spoilt || fault().kind == "stale") return;
   for (size_t i = 0; i < step->output_count; ++i) {
     const CairnTensor& made = step->outputs[i];
-    if (made.data && made.dtype.code == CAIRN_FLOAT && made.dtype.bits == 32 && count_of(made) > 0)
+    if (!made.data || count_of(made) == 0) continue;
+    if (made.dtype.code == CAIRN_FLOAT && made.dtype.bits == 32)
       spoil(fault().kind, static_cast<float*>(made.data), made);
+    else if (made.dtype.bits == 16 && (made.dtype.code == CAIRN_FLOAT || made.dtype.code == CAIRN_BFLOAT))
+      spoil_narrow(fault().kind, made);
   }
 }
 
