@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 import xml.etree.ElementTree as xml
@@ -63,6 +64,7 @@ def _shard(text):
 
 
 def run_suite(options):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what was started in the background ignores it, and so would the tests
     RESULTS.mkdir(parents=True, exist_ok=True)
     os.environ["CAIRN_TEST_MODELS"] = str(models.ensure_models())
     jobs = _native_jobs(options) + ([] if options.sanitize else _python_jobs(options))
