@@ -69,6 +69,14 @@ constexpr Row kCommands[] = {
     {"cairn op test missing.so", 1},
     {"cairn train missing.onnx --data x.npz --loss mse", 1},
     {"cairn compare results/y.npy results/y.npy"},
+    {"cairn profile merge missing", 1},
+    {"cairn data inspect t.csv"},
+    {"cairn data convert t.csv -o t.tfrecord"},
+    {"cairn data inspect missing.tfrecord", 1},
+    {"cairn simulate m.om --batch 4 --ranks 2,8 --network 5us,100Gb/s"},
+    {"cairn simulate missing --ranks 2", 1},
+    {"cairn launch -n 2 @/cairn check m.om"},
+    {"cairn launch -n 2 @/cairn run missing.om", 1},
     {"atc --help"},
     {"atc --singleop=missing.json --output=ops --soc_version=Ascend310", 255},
     {"atc --mode=6 --om=m.om"},
@@ -100,6 +108,7 @@ class Faults : public testing::Test {
     fs::create_directories(folder_ / "scripts");
     write_file(folder_ / "m.cairn", kModel);
     write_file(folder_ / "scripts" / "train.py", kScript);
+    write_file(folder_ / "t.csv", "a,b\n1,2.5\n3,4.5\n");
     ASSERT_EQ(run("cairn convert m.cairn -o m.om").status, 0) << said("errors");
     ASSERT_EQ(run("cairn run m.om -o results").status, 0) << said("errors");
   }

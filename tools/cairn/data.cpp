@@ -269,20 +269,18 @@ void add_data(Verb& app, Run& run) {
   verb.footer(
       "\nExamples:\n  cairn data inspect train.mindrecord0\n  cairn data convert cifar-10-batches-bin -o "
       "cifar.mindrecord --shards 4");
-  Verb look =
-      verb.add_verb("inspect", "columns, numbers of rows and labels, and some rows, as text or as a page of pictures");
+  Verb look = verb.add_verb("inspect", "columns, numbers of rows and labels, some rows; as text or as a page");
   add_common(look, *data);
   look.add_option("--rows", data->rows, "how many rows are shown").within(0, 10000);
   look.add_flag("--shuffle", data->shuffled, "rows from all over the data set, not the first");
   look.add_option("--html", data->html, "write a page with pictures");
   look.footer(
-      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's binary files, folders of "
-      "images.\n\nExamples:\n"
+      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's binary files, folders\n"
+      "of images.\n\nExamples:\n"
       "  cairn data inspect train.mindrecord0\n  cairn data inspect photos/ --rows 100 --shuffle --html photos.html\n"
       "  cairn data inspect part-00000-of-00008.tfrecord --json");
   look.callback([data, &run] { run = [data] { return inspect(*data); }; });
-  Verb change =
-      verb.add_verb("convert", "writes a data set as MindRecord, TFRecord, CSV, a folder of images, CIFAR or MNIST");
+  Verb change = verb.add_verb("convert", "writes a data set as MindRecord, TFRecord, CSV, images, CIFAR or MNIST");
   add_common(change, *data);
   change.add_option("-o,--output", data->output, "the file or folder; its name tells the kind, or --to").required();
   change.add_option("--to", data->to, "mindrecord, tfrecord, csv, images, cifar10, cifar100 or mnist");
@@ -291,9 +289,9 @@ void add_data(Verb& app, Run& run) {
   change.add_option("--workers", data->workers, "threads that read (default: as many as there are processors)")
       .within(0, 256);
   change.footer(
-      "\nImages of pixels go into MindRecord and TFRecord as PNG, files of images as they are. What is written appears "
-      "under\n"
-      "its name when it is complete; an interrupted command leaves what lay there before.\n\nExamples:\n"
+      "\nImages of pixels go into MindRecord and TFRecord as PNG, files of images as they are. What is\n"
+      "written appears under its name when it is complete; an interrupted command leaves what lay there\n"
+      "before.\n\nExamples:\n"
       "  cairn data convert photos/ -o photos.mindrecord --shards 4 --index label\n"
       "  cairn data convert photos.mindrecord0 -o copy/ --to images\n"
       "  cairn data convert cifar-10-batches-bin -o cifar.tfrecord\n  cairn data convert table.csv -o "

@@ -26,18 +26,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLaunchHelp = R"(
-The program is a Python script, -m MODULE, or any command. Each rank gets RANK_ID, RANK_SIZE, DEVICE_ID, JOB_ID and CAIRN_JOB,
-its part of the cores, and its lines of output are marked [RANK]. When a rank fails, the others get --grace seconds to say so
-and are ended; the exit status is that of the first that failed, 128 and the signal's number where a signal ended it.
+The program is a Python script, -m MODULE, or any command. Each rank gets RANK_ID, RANK_SIZE,
+DEVICE_ID, JOB_ID and CAIRN_JOB, its part of the cores, and its lines of output are marked [RANK].
+When a rank fails, the others get --grace seconds to say so and are ended; the exit status is that
+of the first that failed, 128 and the signal's number where a signal ended it.
 
 Examples:
-  cairn launch -n 4 train.py --epochs 3           a script that imports npu_bridge, mindspore or cairn.job
-  cairn launch -n 2 cairn tf1 train.py            a TensorFlow 1 script on TensorFlow 2
-  cairn launch -n 2 cairn ms train.py             a MindSpore script
-  cairn launch -n 4 --restarts 2 -m pkg.train     starts all again after a failure; CAIRN_RESTART counts
-  cairn launch -n 8 --hosts a,b train.py          four ranks on each, started by ssh in the same folder
-  cairn launch --rank-table hccl.json train.py    ranks, hosts and devices of the table
-  cairn launch -n 2 cairn run model.om --input x=images.npy -o out   each rank runs its part of the batch)";
+  cairn launch -n 4 train.py --epochs 3        a script with npu_bridge, mindspore or cairn.job
+  cairn launch -n 2 cairn tf1 train.py         a TensorFlow 1 script on TensorFlow 2
+  cairn launch -n 2 cairn ms train.py          a MindSpore script
+  cairn launch -n 4 --restarts 2 -m pkg.train  starts all again after a failure (CAIRN_RESTART)
+  cairn launch -n 8 --hosts a,b train.py       four ranks on each, started by ssh in the same folder
+  cairn launch --rank-table hccl.json train.py ranks, hosts and devices of the table
+  cairn launch -n 2 cairn run m.om --input x=x.npy -o out  each rank runs its part of x)";
 
 struct Arguments {
   int ranks = 0, restarts = 0;

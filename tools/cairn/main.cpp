@@ -30,7 +30,7 @@ Examples:
   cairn bench model.om --batch 8 --per-op      latency, throughput, time of each step
   cairn verify model.om --against saved_model/ compares with the framework that made it
   cairn diff model.om model.onnx               the first operator that computes something else
-  cairn data inspect train.mindrecord0         columns, rows and labels of a data set; a page of pictures
+  cairn data inspect train.mindrecord0         columns, rows and labels of a data set
   cairn port train.py -- --epochs 1            migrates, trains on TensorFlow and on Cairn, compares
   cairn ms train.py --epochs 1                 a MindSpore script, without MindSpore
   cairn simulate profiles --ranks 8,64 ...     how training would scale, from one rank

@@ -142,7 +142,7 @@ The batch of a rank stays as it was measured. What the numbers mean: docs/how-to
 Examples:
   cairn profile -o profiles -- cairn ms train.py       one rank, recorded
   cairn simulate profiles --ranks 2,8,64,4096 --network 10us,12.5GB/s -o scaling.html
-  cairn simulate profiles --ranks 64,1024 --network 5us,100Gb/s --ranks-per-host 8 --inside 1us,50GB/s
+  cairn simulate profiles --ranks 64,1024 --network 5us,100Gb/s --ranks-per-host 8
   cairn simulate model.onnx --batch 32 --ranks 8,64 --network cluster.json --bucket 4MB --json)";
 
 }  // namespace
