@@ -77,11 +77,10 @@ def used():
     return sum(getattr(resource.getrusage(who), part) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in ("ru_utime", "ru_stime"))
 
 
-def prepare(folder):
+def prepare_images(folder):
+    """200 JPEG files in folder/jpeg/a."""
     import numpy as np
     import tensorflow as tf
-
-    from cairn import data
 
     rng = np.random.RandomState(0)
     (folder / "jpeg" / "a").mkdir(parents=True)
@@ -90,6 +89,15 @@ def prepare(folder):
         waves = [128 + 90 * np.sin(x / rng.uniform(5, 60) + y / rng.uniform(5, 60)) for _ in range(3)]
         image = np.clip(np.stack(waves, -1) + rng.randn(375, 500, 3) * 8, 0, 255).astype(np.uint8)
         (folder / "jpeg" / "a" / f"{number}.jpg").write_bytes(tf.io.encode_jpeg(image, quality=90).numpy())
+
+
+def prepare(folder):
+    import numpy as np
+
+    from cairn import data
+
+    prepare_images(folder)
+    rng = np.random.RandomState(0)
     for number in range(1, 6):
         rng.randint(0, 10, (10000, 3073)).astype(np.uint8).tofile(folder / f"data_batch_{number}.bin")
     writer = data.MindRecordWriter(folder / "rows", {"id": ("int64", None), "data": ("bytes", None)}, index=["id"])
