@@ -1,4 +1,4 @@
-// Files of rows: TFRecord, MindRecord beside a sound index and an index beside sound rows, CSV and text.
+// Files of rows: TFRecord, MindRecord beside a sound index and an index beside sound rows, CSV, text and pickles.
 #include <fstream>
 
 #include "answers.h"
@@ -46,6 +46,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read_mindrecord(other);
   const auto sampler = data::sequential_sampler(0, 0);
   fuzz::expect_answer([&] { read_all(*data::tfrecord({rows}, {}, sampler, "")); });
+  fuzz::expect_answer([&] {
+    read_all(dynamic_cast<const data::Source&>(*data::cifar({rows}, 1, {"image", "label"}, sampler, "")));
+  });
   fuzz::expect_answer([&] {
     const std::vector<std::string> names = data::csv_header(rows, ',');
     std::vector<data::CsvColumn> columns;

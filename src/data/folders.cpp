@@ -1,6 +1,7 @@
-// Datasets as they are published: MNIST's idx files, CIFAR's binary files.
+// Datasets as they are published: MNIST's idx files, CIFAR's binary files and pickles.
 #include <zlib.h>
 
+#include "data/pickle.h"
 #include "data/source.h"
 #include "support/files.h"
 
@@ -78,49 +79,116 @@ class Mnist : public Source {
   int64_t count_ = 0;
 };
 
+/// A file of CIFAR: images as planes of 1024 bytes, labels of one byte each.
+struct CifarFile {
+  struct Bytes {
+    const uint8_t* first;
+    size_t stride;
+    const uint8_t* at(size_t row) const { return first + row * stride; }
+  };
+  std::string path;
+  std::shared_ptr<const void> owner;
+  size_t rows;
+  Bytes images;
+  std::vector<Bytes> labels;
+};
+
+constexpr size_t kCifarPixels = 3072;
+
+CifarFile binary_cifar(const std::string& path, size_t labels) {
+  auto file = MappedFile::open(path);
+  const size_t length = kCifarPixels + labels, size = file->bytes().size();
+  if (size == 0 || size % length != 0)
+    fail(ErrorKind::io, path, "Invalid file, {} bytes are not a multiple of {}", size, length);
+  const auto* begin = reinterpret_cast<const uint8_t*>(file->bytes().data());
+  CifarFile made{path, file, size / length, {begin + labels, length}, {}};
+  for (size_t i = 0; i < labels; ++i) made.labels.push_back({begin + i, length});
+  return made;
+}
+
+/// A list or an array of integers below 256, a byte each.
+std::string label_bytes(const Pickled* held, std::string_view key, const std::string& path) {
+  std::string labels;
+  auto add = [&](int64_t label) {
+    if (label < 0 || label > 255) fail(ErrorKind::io, path, "Invalid file, {} is no label", label);
+    labels.push_back(static_cast<char>(label));
+  };
+  if (held && held->is == Pickled::Is::sequence) {
+    for (const Pickled& each : *held->items) add(each.is == Pickled::Is::integer ? each.integer : -1);
+  } else if (held && held->array && held->array->type[0] != 'f') {
+    const auto size = static_cast<size_t>(held->array->type[1] - '0');
+    const std::string_view bytes = held->array->bytes;
+    for (size_t at = 0; at < bytes.size(); at += size) {
+      int64_t label = 0;
+      std::memcpy(&label, bytes.data() + at, size);
+      add(label);
+    }
+  } else {
+    fail(ErrorKind::io, path, "Invalid file, it holds no {}", key);
+  }
+  return labels;
+}
+
+CifarFile pickled_cifar(const std::string& path, size_t labels) {
+  struct Owner {
+    std::shared_ptr<const MappedFile> file;
+    Pickle pickle;
+    std::vector<std::string> labels;
+  };
+  auto file = MappedFile::open(path);
+  auto owner = std::make_shared<Owner>(file, Pickle(file->bytes(), path));
+  const Pickled* data = owner->pickle.find("data");
+  if (!data || !data->array || data->array->type != "u1" || data->array->bytes.size() % kCifarPixels != 0)
+    fail(ErrorKind::io, path, "Invalid file, it holds no data of 3072 bytes for each row");
+  const size_t rows = data->array->bytes.size() / kCifarPixels;
+  CifarFile made{path, owner, rows, {reinterpret_cast<const uint8_t*>(data->array->bytes.data()), kCifarPixels}, {}};
+  for (const char* key : labels == 1 ? std::vector{"labels"} : std::vector{"coarse_labels", "fine_labels"}) {
+    owner->labels.push_back(label_bytes(owner->pickle.find(key), key, path));
+    if (owner->labels.back().size() != rows)
+      fail(ErrorKind::io, path, "Invalid file, {} rows of data, but {} of {}", rows, owner->labels.back().size(), key);
+  }
+  for (const std::string& each : owner->labels)
+    made.labels.push_back({reinterpret_cast<const uint8_t*>(each.data()), 1});
+  return made;
+}
+
 class Cifar : public Source {
  public:
   Cifar(const std::vector<std::string>& files, int labels, std::vector<std::string> columns, SamplerPtr sampler,
         std::string where)
-      : Source("cifar", std::move(columns), std::move(sampler), std::move(where)), labels_(labels) {
+      : Source("cifar", std::move(columns), std::move(sampler), std::move(where)) {
     for (const std::string& path : files) {
-      auto file = MappedFile::open(path);
-      if (file->bytes().empty() || file->bytes().size() % length() != 0)
-        fail(ErrorKind::io, path, "Invalid file, {} bytes are not a multiple of {}", file->bytes().size(), length());
+      files_.push_back((path.ends_with(".bin") ? binary_cifar : pickled_cifar)(path, static_cast<size_t>(labels)));
       first_.push_back(count_);
-      count_ += static_cast<int64_t>(file->bytes().size() / length());
-      files_.push_back({path, std::move(file)});
+      count_ += static_cast<int64_t>(files_.back().rows);
     }
   }
   int64_t count() const override { return count_; }
   Row read(int64_t index) const override {
     const auto [file, row] = place(index);
-    const auto* record = reinterpret_cast<const uint8_t*>(files_[file].second->bytes().data()) + row * length();
     Row made{Array::make(Kind::u8, {32, 32, 3})};
     uint8_t* to = made[0].write<uint8_t>();
-    const uint8_t* planes = record + labels_;
+    const uint8_t* planes = files_[file].images.at(row);
     for (int i = 0; i < 1024; ++i) {
       to[3 * i] = planes[i];
       to[3 * i + 1] = planes[1024 + i];
       to[3 * i + 2] = planes[2048 + i];
     }
-    for (int i = 0; i < labels_; ++i) made.push_back(Array::scalar<uint32_t>(Kind::u32, record[i]));
+    for (const auto& each : files_[file].labels) made.push_back(Array::scalar<uint32_t>(Kind::u32, *each.at(row)));
     return made;
   }
   std::string origin(int64_t index) const override {
     const auto [file, row] = place(index);
-    return fmt::format("{}, row {}", files_[file].first, row);
+    return fmt::format("{}, row {}", files_[file].path, row);
   }
 
  private:
-  size_t length() const { return 3072 + static_cast<size_t>(labels_); }
   std::pair<size_t, size_t> place(int64_t index) const {
     size_t i = files_.size() - 1;
     while (first_[i] > index) --i;
     return {i, static_cast<size_t>(index - first_[i])};
   }
-  int labels_;
-  std::vector<std::pair<std::string, std::shared_ptr<const MappedFile>>> files_;
+  std::vector<CifarFile> files_;
   std::vector<int64_t> first_;
   int64_t count_ = 0;
 };

@@ -68,6 +68,17 @@ std::vector<std::pair<std::string, std::string>> mnist_files(const std::string& 
   return pairs;
 }
 
+/// The binary files where there are any, else the pickles.
+std::vector<std::string> cifar_files(const std::string& folder, bool hundred) {
+  std::vector<std::string> names{"train", "test"};
+  if (!hundred) names = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"};
+  std::vector<std::string> binary;
+  for (const std::string& name : names) binary.push_back(name + ".bin");
+  const std::vector<std::string> found =
+      files_below(folder, {hundred ? "cifar-100-binary" : "cifar-10-batches-bin"}, binary);
+  return found.empty() ? files_below(folder, {hundred ? "cifar-100-python" : "cifar-10-batches-py"}, names) : found;
+}
+
 OpenedData open_images(const std::string& folder, SamplerPtr sampler) {
   OpenedData opened{"images", {}, nullptr, sorted_names(folder, true)};
   std::erase_if(opened.classes, [](const std::string& name) { return name.starts_with("."); });
@@ -93,14 +104,8 @@ OpenedData open_images(const std::string& folder, SamplerPtr sampler) {
 std::string folder_kind(const std::string& folder) {
   std::vector<std::string> unused;
   if (!mnist_files(folder, unused).empty()) return "mnist";
-  if (!files_below(folder, {"cifar-10-batches-bin"}, {"data_batch_1.bin", "test_batch.bin"}).empty()) return "cifar10";
-  if (!files_below(folder, {"cifar-100-binary"}, {"train.bin", "test.bin"}).empty()) return "cifar100";
-  for (const char* inner : {"", "cifar-10-batches-py", "cifar-100-python"})
-    if (!files_below((fs::path(folder) / inner).string(), {}, {"data_batch_1", "test_batch", "train"}).empty() &&
-        !files_below((fs::path(folder) / inner).string(), {}, {"batches.meta", "meta"}).empty())
-      fail(ErrorKind::unsupported, folder,
-           "holds CIFAR as Python's pickles, which only Python reads: cairn.data.cifar10(FOLDER), or download the "
-           "binary version");
+  if (!cifar_files(folder, false).empty()) return "cifar10";
+  if (!cifar_files(folder, true).empty()) return "cifar100";
   return "images";
 }
 
@@ -182,13 +187,11 @@ OpenedData open_data(const std::string& path, const std::string& told, SamplerPt
     auto pairs = mnist_files(path, opened.files);
     if (!pairs.empty()) opened.source = as_source(mnist(pairs, std::move(sampler), ""));
   } else if (kind == "cifar10") {
-    opened.files = files_below(path, {"cifar-10-batches-bin"},
-                               {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin",
-                                "data_batch_5.bin", "test_batch.bin"});
+    opened.files = cifar_files(path, false);
     if (!opened.files.empty())
       opened.source = as_source(cifar(opened.files, 1, {"image", "label"}, std::move(sampler), ""));
   } else if (kind == "cifar100") {
-    opened.files = files_below(path, {"cifar-100-binary"}, {"train.bin", "test.bin"});
+    opened.files = cifar_files(path, true);
     if (!opened.files.empty())
       opened.source =
           as_source(cifar(opened.files, 2, {"image", "coarse_label", "fine_label"}, std::move(sampler), ""));
@@ -204,7 +207,7 @@ OpenedData open_data(const std::string& path, const std::string& told, SamplerPt
     std::vector<std::string> held = sorted_names(path, false);
     if (held.size() > 8) held.resize(8);
     fail(ErrorKind::not_found, path,
-         "holds no data set that is known (MNIST's idx files, CIFAR's binary files, images in folders of classes){}{}",
+         "holds no data set that is known (MNIST's idx files, CIFAR's files, images in folders of classes){}{}",
          held.empty() ? "" : "; it holds ", fmt::join(held, ", "));
   }
   return opened;

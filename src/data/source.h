@@ -93,7 +93,7 @@ NodePtr sampled(NodePtr child, SamplerPtr sampler, std::string where);
 
 /// idx files, also .gz, of images u8 [28, 28, 1] and labels u32: pairs of paths.
 NodePtr mnist(const std::vector<std::pair<std::string, std::string>>& files, SamplerPtr sampler, std::string where);
-/// Binary CIFAR files: images u8 [32, 32, 3] and `labels` labels u32 of one byte each.
+/// CIFAR files, binary (.bin) or Python's pickles (any other name): images u8 [32, 32, 3] and `labels` labels u32.
 NodePtr cifar(const std::vector<std::string>& files, int labels, std::vector<std::string> columns, SamplerPtr sampler,
               std::string where);
 /// The lines of text files that are not empty.

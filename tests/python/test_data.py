@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import pickle
 import signal
 import struct
 import threading
@@ -241,6 +242,33 @@ def test_mnist_and_cifar(tmp_path):
     assert row["label"] == 3
 
 
+@pytest.mark.parametrize("protocol", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("keys", [str, str.encode])
+@pytest.mark.parametrize("labels", [list, np.array, tuple, lambda each: [np.int64(value) for value in each]])
+def test_pickled_cifar_of_every_protocol(tmp_path, protocol, keys, labels):
+    flat = np.random.RandomState(0).randint(0, 256, (4, 3072)).astype(np.uint8)
+    held = {keys("batch_label"): keys("testing"), keys("coarse_labels"): labels([3, 19, 0, 7]), keys("data"): flat,
+            keys("fine_labels"): labels([99, 0, 1, 2]), keys("filenames"): [keys(f"{i}.png") for i in range(4)]}  # fmt: skip
+    (tmp_path / "train").write_bytes(pickle.dumps(held, protocol))
+    rows = list(data.cifar100(tmp_path))
+    np.testing.assert_array_equal([row["image"] for row in rows], flat.reshape(4, 3, 32, 32).transpose(0, 2, 3, 1))
+    assert [(row["coarse_label"], row["fine_label"]) for row in rows] == [(3, 99), (19, 0), (0, 1), (7, 2)]
+
+
+def test_pickles_that_call_or_lie_are_refused(tmp_path):
+    class Calls:
+        def __reduce__(self):
+            return os.system, ("true",)
+
+    flat = np.zeros((2, 3072), np.uint8)
+    for held, told in (({"data": flat, "labels": Calls()}, "system, which the file asks to call"), ({"data": flat, "labels": [1]}, "2 rows of data, but 1"),
+                       ({"data": flat, "labels": [1, 300]}, "300 is no label"), ({"data": [1]}, "no data of 3072"),
+                       ({"data": np.asfortranarray(flat), "labels": [0, 0]}, "another order than rows"), (flat, "no data")):  # fmt: skip
+        (tmp_path / "data_batch_1").write_bytes(pickle.dumps(held, 2))
+        with pytest.raises(cairn.Error, match=told):
+            list(data.cifar10(tmp_path))
+
+
 def test_text_and_csv(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo\r\nthrée")
     assert column(data.text_files(tmp_path / "a.txt"), "text") == ["one", "two", "thrée"]
@@ -341,7 +369,7 @@ def mutants(good, count, seed=0):
         yield bytes(changed[: rng.randint(1, len(changed))] if number % 5 == 4 else changed)
 
 
-KINDS = ["mindrecord", "index", "tfrecord", "jpeg", "png", "mnist"]
+KINDS = ["mindrecord", "index", "tfrecord", "jpeg", "png", "mnist", "cifar"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -371,6 +399,10 @@ def read_mutants(tmp_path, kind, count):
             writer.write(row)
         writer.commit()
         read = lambda: list(data.tfrecord(path).iterate(workers=0, epochs=1))  # noqa: E731
+    elif kind == "cifar":
+        path = changed = tmp_path / "data_batch_1"
+        changed.write_bytes(pickle.dumps({"data": np.ones((3, 3072), np.uint8), "labels": [1, 2, 3]}, 4))
+        read = lambda: list(data.cifar10(tmp_path).iterate(workers=0, epochs=1))  # noqa: E731
     elif kind == "mnist":
         path = tmp_path
         changed = tmp_path / "train-images-idx3-ubyte"

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pickle
 import random
 import shutil
 import signal
@@ -114,6 +115,17 @@ def test_what_is_wrong_is_told_in_a_sentence(photos, tmp_path):
     writer.write({"image": np.frombuffer(JPEG.read_bytes(), np.uint8), "label": np.int64(0), "file_name": "../../out.jpg"})
     writer.commit()
     assert "leads out of the folder" in cairn("convert", tmp_path / "evil.tfrecord", "-o", tmp_path / "d", "--to", "images", status=1)
+
+
+def test_pickled_cifar_is_read_as_the_binary_files_are(tmp_path):
+    path = cifar(tmp_path / "from")
+    held = np.frombuffer((path / "data_batch_1.bin").read_bytes(), np.uint8).reshape(-1, 3073)
+    (tmp_path / "python" / "cifar-10-batches-py").mkdir(parents=True)
+    batch = {b"data": held[:, 1:].copy(), b"labels": held[:, 0].tolist()}
+    (tmp_path / "python" / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(batch, 2))
+    assert told(tmp_path / "python")["columns"] == told(path)["columns"]
+    cairn("convert", tmp_path / "python", "-o", tmp_path / "copy", "--to", "cifar10")
+    assert (tmp_path / "copy" / "data_batch_1.bin").read_bytes() == held.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["mindrecord", "tfrecord", "images"])

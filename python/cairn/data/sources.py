@@ -2,7 +2,6 @@
 
 import glob
 import os
-import pickle
 
 import numpy as np
 
@@ -72,37 +71,15 @@ def mnist(folder, usage="train", shuffle=False, sampler=None, shards=None, count
     return Dataset(_data.mnist(idx_files(os.fspath(folder), usage), chosen(shuffle, sampler, shards, count), script_line()))
 
 
-class _Arrays(pickle.Unpickler):
-    """Reads the published pickles, which hold lists and NumPy arrays, and refuses anything else."""
-
-    def find_class(self, module, name):
-        numpy = module.split(".")[0] == "numpy" and name in ("_reconstruct", "ndarray", "dtype", "scalar")
-        if numpy or (module, name) == ("_codecs", "encode"):
-            return super().find_class(module, name)
-        raise RuntimeError(f"the file asks for {module}.{name}, which no CIFAR file holds")
-
-
-def cifar(folder, parts, inner, names, keys, sampler):
+def cifar(folder, parts, inner, names, sampler):
     """CIFAR of either layout: binary files, or pickles, in the folder or one of `inner` below it."""
     for place in (folder, *(os.path.join(folder, each) for each in inner)):
         for ending in (".bin", ""):
             files = [path for path in (os.path.join(place, part + ending) for part in parts) if os.path.isfile(path)]
             if files:
-                return _data.cifar(files, len(names) - 1, list(names), sampler, script_line()) if ending else _pickled(files, keys, names, sampler)
+                return _data.cifar(files, len(names) - 1, list(names), sampler, script_line())
     held = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
     raise RuntimeError(f"Invalid data, neither {parts[0]}.bin nor {parts[0]} in {folder} or {', '.join(inner)} below it; it holds: {held}")
-
-
-def _pickled(files, keys, names, sampler):
-    columns = [[] for _ in names]
-    for path in files:
-        with open(path, "rb") as file:
-            held = _Arrays(file, encoding="bytes").load()
-        flat = np.asarray(held[b"data"], np.uint8).reshape(-1, 3, 32, 32)
-        columns[0].append(flat.transpose(0, 2, 3, 1))
-        for column, key in zip(columns[1:], keys):
-            column.append(np.asarray(held[key], np.uint32))
-    return arrays({name: np.concatenate(each) for name, each in zip(names, columns)}, sampler)
 
 
 CIFAR10 = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
@@ -116,14 +93,13 @@ def _parts(table, usage):
 def cifar10(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-10: image u8 [32, 32, 3], label u32; the binary and the pickled layout."""
     inner = ("cifar-10-batches-bin", "cifar-10-batches-py")
-    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, ("image", "label"), (b"labels",), chosen(shuffle, sampler, shards, count)))
+    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, ("image", "label"), chosen(shuffle, sampler, shards, count)))
 
 
 def cifar100(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-100: image u8 [32, 32, 3], coarse_label and fine_label u32."""
-    keys = (b"coarse_labels", b"fine_labels")
     return Dataset(cifar(os.fspath(folder), _parts(CIFAR100, usage), ("cifar-100-binary", "cifar-100-python"),
-                         ("image", "coarse_label", "fine_label"), keys, chosen(shuffle, sampler, shards, count)))  # fmt: skip
+                         ("image", "coarse_label", "fine_label"), chosen(shuffle, sampler, shards, count)))  # fmt: skip
 
 
 def folder_classes(folder):
