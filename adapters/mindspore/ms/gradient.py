@@ -6,6 +6,8 @@ A recorder's scope() is a context with
     gradients(results, seeds, wanted)   tensors
 """
 
+import contextlib
+
 import numpy
 
 from cairn.ms import core, promote
@@ -54,7 +56,8 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
         floats = [_with_floats(each) if i in positions else each for i, each in enumerate(arguments)]
         try:
-            _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
+            with _mixing():
+                _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
         except WrongType:
             pass
         else:
@@ -62,6 +65,20 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
             made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
             return core.prepared(function)(*arguments, **(keywords or {})), made, []
     return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
+
+
+@contextlib.contextmanager
+def _mixing():
+    """Parameters and constants of integers meet the floating numbers that stand for integers."""
+    graph = core.here.recorder
+    if graph is None or not graph.symbolic:
+        yield
+        return
+    before, graph.mixes = graph.mixes, True
+    try:
+        yield
+    finally:
+        graph.mixes = before
 
 
 def _with_floats(tree):

@@ -77,6 +77,9 @@ class Compiled(kept.Function):
     def __init__(self, graph, result):
         self._outputs = []
         self._result = self._outline(result)
+        self._shown = [(write, self._outline(values)) for write, values in graph.shown]
+        for each in self._outputs:  # a Parameter that is only returned becomes a state here
+            graph.value(each)
         self._states, self._orders = list(graph.states), [order for _, order in graph.states.values()]
         self._types = [tensor._array.dtype for tensor in self._states], [tensor.shape for tensor in self._states]
         self._written = [(tensor, order) for tensor, order in zip(self._states, self._orders) if tensor in graph.scopes[0].written]
@@ -114,6 +117,8 @@ class Compiled(kept.Function):
         arrays += [laid(each._array, order) for each, order in zip(self._states, self._orders)]
         self.used()
         made = self.model.call(arrays)
+        for write, values in self._shown:
+            write(*_filled(values, made))
         return _filled(self._result, made)
 
 
