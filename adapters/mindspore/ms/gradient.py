@@ -46,6 +46,25 @@ def rebuilt(tree, replace):
     return tree
 
 
+def with_bprop(function, backward, inputs):
+    """function(*inputs), whose gradients are backward(inputs, results, gradients of the results); results may be nested."""
+    trees = []
+
+    def filled(tensors):
+        tensors = iter(tensors)
+        return rebuilt(trees[-1], lambda _: next(tensors))
+
+    def forward(*given):
+        trees.append(function(*given))
+        return tuple(tensors_of(trees[-1]))
+
+    def back(given, results, gradients):
+        made = backward(given, filled(results), filled(gradients))
+        return made if isinstance(made, tuple) else (made,)
+
+    return filled(core.custom(forward, back, inputs))
+
+
 def differentiate(function, arguments, keywords=None, positions=(), weights=(), seed=None, has_aux=False):
     """(value, [gradient of each argument in positions], [gradient of each weight]).
 

@@ -10,7 +10,7 @@
 from mindspore import context
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core
+from cairn.ms import core, gradient
 
 
 class BpropRegistry:
@@ -37,21 +37,11 @@ def _give(primitive, getter):
     computes = getattr(primitive.__call__, "computes", primitive.__call__)
 
     def call(self, *inputs):
-        single = []
-
-        def forward(*given):
-            made = core.prepared(computes.__get__(self))(*given)
-            single.append(not isinstance(made, tuple))
-            return (made,) if single[-1] else made
-
         def backward(given, results, gradients):
-            if single[-1]:
-                results, gradients = results[0], gradients[0]
             made = core.prepared(getter(self))(*given, results, gradients)
             return _checked(self.name, given, made if isinstance(made, tuple) else (made,))
 
-        made = core.custom(forward, backward, inputs)
-        return made[0] if single[-1] else made
+        return gradient.with_bprop(core.prepared(computes.__get__(self)), backward, inputs)
 
     call.computes = computes
     primitive.__call__ = call

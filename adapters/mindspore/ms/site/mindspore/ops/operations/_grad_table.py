@@ -8,16 +8,16 @@ from mindspore.ops.operations._form import REQUIRED, primitive
 
 
 def _compute(slopes, name, inputs, forward, to):
-    """The gradient of forward(self)(*to) for that of its result, dy. Where an input is called shape, the one of `to` that is none of
-    the inputs is zeros of it (of the shape of the tensor that is given)."""
+    """The gradient of forward(self)(*to) for that of its result, dy. The one of `to` that is none of the inputs is zeros, of the input
+    `shape` or of the shape of `like`."""
     inputs, to, by = inputs.split(), to.split(), _BY.get(name, (0,))
 
     def compute(self, *given):
         at = dict(zip(inputs, given))
         dy = at["dy"]
-        shape = at.get("shape", getattr(self, _SHAPES.get(name, ""), None))
+        shape = at["like"].shape if "like" in at else at.get("shape", getattr(self, _SHAPES.get(name, ""), None))
         if shape is not None:
-            shape = basic.ints(getattr(shape, "shape", shape))
+            shape = shape.asnumpy().tolist() if hasattr(shape, "asnumpy") else shape
             unknown = next(each for each in to if each not in at)
             at[unknown] = basic.filled(tuple(shape), 0, basic.nptype(dy))
         if name in _SIZED:  # the size of the result is an attribute of the operator
@@ -78,15 +78,15 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
     ("MaxPool3DGrad", "x _ dy", lambda self: P.MaxPool3D(self.kernel_size, self.strides, self.pad_mode, self.pad_list), "x",
      {**_WINDOW, "pad_mode": "VALID", "pad_list": 0, "data_format": "NCDHW"}),
     ("AdaptiveMaxPool2DGrad", "dy x _", lambda self: lambda x: P.AdaptiveMaxPool2D(self.size)(x), "x", {}),
-    ("ResizeBicubicGrad", "dy shape", lambda self: lambda x: P.ResizeBicubic(self.align_corners, self.half_pixel_centers)(x, self.size), "x",
+    ("ResizeBicubicGrad", "dy like", lambda self: lambda x: P.ResizeBicubic(self.align_corners, self.half_pixel_centers)(x, self.size), "x",
      {"align_corners": False, "half_pixel_centers": False}),
-    ("ResizeLinear1DGrad", "dy shape", lambda self: lambda x: P.ResizeLinear1D(self.coordinate_transformation_mode)(x, self.size), "x",
+    ("ResizeLinear1DGrad", "dy like", lambda self: lambda x: P.ResizeLinear1D(self.coordinate_transformation_mode)(x, self.size), "x",
      {"coordinate_transformation_mode": "align_corners"}),
-    ("SliceGrad", "dy shape begin size", lambda self: P.Slice(), "x begin size", {}),
+    ("SliceGrad", "dy like begin size", lambda self: P.Slice(), "x begin size", {}),
     ("StridedSliceV2Grad", "shape begin end strides dy", lambda self: P.StridedSlice(self.begin_mask, self.end_mask, self.ellipsis_mask,
      self.new_axis_mask, self.shrink_axis_mask), "x begin end strides",
      {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}),
-    ("GatherDGradV2", "shape dim index dy", lambda self: P.GatherD(), "x dim index", {}),
+    ("GatherDGradV2", "like dim index dy", lambda self: P.GatherD(), "x dim index", {}),
     ("GatherDGrad", "index dy", lambda self: lambda x, index: P.GatherD()(x, self.dim, index), "x index", {"dim": 0, "shape": None}),
     ("AdaptiveAvgPool2DGrad", "dy shape", lambda self: P.AdaptiveAvgPool2D(self.size), "x", {}),
     ("AdaptiveAvgPool3DGrad", "dy shape", lambda self: P.AdaptiveAvgPool3D(self.size), "x", {}),
