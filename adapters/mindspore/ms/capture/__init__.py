@@ -14,7 +14,7 @@ import weakref
 import numpy
 from cairn import Error
 from cairn.ms import core, gradient, kept
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 from .graph import Graph, settings_of
@@ -192,7 +192,7 @@ def _find(target, signature, arguments, keywords):
     try:
         made = _captured(target, signature, arguments, keywords)
     except Uncaptured as reason:
-        if os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
+        if isinstance(reason, Forbidden) or os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
             raise
         _notice(target, reason)
         made = None
