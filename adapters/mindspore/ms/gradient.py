@@ -6,6 +6,8 @@ A recorder's scope() is a context with
     gradients(results, seeds, wanted)   tensors
 """
 
+import contextlib
+
 import numpy
 
 from cairn.ms import core, promote
@@ -44,6 +46,25 @@ def rebuilt(tree, replace):
     return tree
 
 
+def with_bprop(function, backward, inputs):
+    """function(*inputs), whose gradients are backward(inputs, results, gradients of the results); results may be nested."""
+    trees = []
+
+    def filled(tensors):
+        tensors = iter(tensors)
+        return rebuilt(trees[-1], lambda _: next(tensors))
+
+    def forward(*given):
+        trees.append(function(*given))
+        return tuple(tensors_of(trees[-1]))
+
+    def back(given, results, gradients):
+        made = backward(given, filled(results), filled(gradients))
+        return made if isinstance(made, tuple) else (made,)
+
+    return filled(core.custom(forward, back, inputs))
+
+
 def differentiate(function, arguments, keywords=None, positions=(), weights=(), seed=None, has_aux=False):
     """(value, [gradient of each argument in positions], [gradient of each weight]).
 
@@ -54,7 +75,8 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
         floats = [_with_floats(each) if i in positions else each for i, each in enumerate(arguments)]
         try:
-            _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
+            with _mixing():
+                _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
         except WrongType:
             pass
         else:
@@ -62,6 +84,20 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
             made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
             return core.prepared(function)(*arguments, **(keywords or {})), made, []
     return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
+
+
+@contextlib.contextmanager
+def _mixing():
+    """Parameters and constants of integers meet the floating numbers that stand for integers."""
+    graph = core.here.recorder
+    if graph is None or not graph.symbolic:
+        yield
+        return
+    before, graph.mixes = graph.mixes, True
+    try:
+        yield
+    finally:
+        graph.mixes = before
 
 
 def _with_floats(tree):

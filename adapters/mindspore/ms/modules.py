@@ -33,9 +33,9 @@ _HOMES = {
     "mindspore.numpy": (("mindspore.numpy",), "array_creations array_ops dtypes fft logic_ops math_ops utils utils_const"),
     "mindspore.ops": (
         ("mindspore.ops",),
-        "_grad _grad_experimental _op_impl _primitive_cache _register_for_op _utils _vmap bprop_mindir op_info_register signature vm_impl_registry"),
+        "_grad_experimental _op_impl _primitive_cache _register_for_op _utils _vmap bprop_mindir op_info_register vm_impl_registry"),
     "mindspore.ops._op_impl": (("mindspore.ops",), "aicpu cpu tbe"),
-    "mindspore.ops._grad": (("mindspore.ops",), "grad_base grad_array_ops grad_math_ops grad_nn_ops"),
+    "mindspore.ops._grad": (("mindspore.ops",), "grad_array_ops grad_math_ops grad_nn_ops"),
     "mindspore.ops.composite": (("mindspore.ops", "mindspore.ops.functional"), "array_ops base env_ops math_ops multitype_ops random_ops vmap_impl"),
     "mindspore.ops.composite.multitype_ops": (
         ("mindspore.ops", "mindspore.ops.functional"),

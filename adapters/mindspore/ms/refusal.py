@@ -22,6 +22,10 @@ class Uncaptured(ValueError):
         Uncaptured.raised = self
 
 
+class Forbidden(Uncaptured, RuntimeError):
+    """A statement that no captured function may have, also where it could run eagerly."""
+
+
 def refuse(name, reason, instead=None):
     """Raises Unsupported."""
     raise Unsupported(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))

@@ -55,6 +55,8 @@ class Tensor:
 
     def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False):
         if dtype is not None:
+            if isinstance(dtype, str):
+                raise TypeError(f"For 'Tensor', the 'dtype' must be a type of mindspore, but got the str '{dtype}'.")
             dtype = dtypes.numpy_of(dtype)
         if input_data is not None:
             if shape is not None and init is None:

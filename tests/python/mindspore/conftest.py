@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from cairn.ms import level, modes
 
+collect_ignore = ["people"]  # test_people.py runs them as scripts of other people are run
+
 
 @pytest.fixture(autouse=True)
 def settings():

@@ -14,7 +14,7 @@ import weakref
 import numpy
 from cairn import Error
 from cairn.ms import core, gradient, kept
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 from .graph import Graph, settings_of
@@ -77,6 +77,9 @@ class Compiled(kept.Function):
     def __init__(self, graph, result):
         self._outputs = []
         self._result = self._outline(result)
+        self._shown = [(write, self._outline(values)) for write, values in graph.shown]
+        for each in self._outputs:  # a Parameter that is only returned becomes a state here
+            graph.value(each)
         self._states, self._orders = list(graph.states), [order for _, order in graph.states.values()]
         self._types = [tensor._array.dtype for tensor in self._states], [tensor.shape for tensor in self._states]
         self._written = [(tensor, order) for tensor, order in zip(self._states, self._orders) if tensor in graph.scopes[0].written]
@@ -114,6 +117,8 @@ class Compiled(kept.Function):
         arrays += [laid(each._array, order) for each, order in zip(self._states, self._orders)]
         self.used()
         made = self.model.call(arrays)
+        for write, values in self._shown:
+            write(*_filled(values, made))
         return _filled(self._result, made)
 
 
@@ -187,7 +192,7 @@ def _find(target, signature, arguments, keywords):
     try:
         made = _captured(target, signature, arguments, keywords)
     except Uncaptured as reason:
-        if os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
+        if isinstance(reason, Forbidden) or os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
             raise
         _notice(target, reason)
         made = None

@@ -1,6 +1,7 @@
 """Branches of captured functions: both are traced, and what they assign becomes results of one conditional of the graph."""
 
 import numpy
+from cairn.ms.promote import cast, together
 from cairn.ms.tensor import Tensor
 
 from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
@@ -105,7 +106,9 @@ class _Join:
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             dtype, shape = nptype(a), a.shape
             if nptype(b) != dtype:
-                self._fail(name, a, b)
+                if not self._own.mixed(dtype, nptype(b)):
+                    self._fail(name, a, b)
+                dtype = together(dtype, nptype(b))
         elif isinstance(a, Tensor) or isinstance(b, Tensor):
             tensor, number = (a, b) if isinstance(a, Tensor) else (b, a)
             dtype, shape = nptype(tensor), tensor.shape
@@ -129,7 +132,7 @@ class _Join:
     def _maker(self, x, dtype):
         own = self._own
         if isinstance(x, Tensor):
-            return lambda: own.value(x).handle
+            return lambda: own.value(cast(x, dtype)).handle
         return lambda: own.constant(numpy.array(x, dtype)).handle
 
     def states(self, tensor, *scopes):

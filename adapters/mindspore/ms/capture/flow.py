@@ -144,5 +144,5 @@ def _builtin(function, arguments):
             return (condition(scalar),)
         return (core.cast(scalar, dtype=numpy.dtype(dtype)),)
     if function is builtins.print:
-        raise Uncaptured("print() of a tensor, whose elements are known only when the function runs")
+        return (graph().show(function, *arguments),)
     return None

@@ -79,6 +79,8 @@ class Graph:
         self.inputs = self.nodes = 0
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
+        self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
+        self.shown = []  # (function that prints, its arguments) in order
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
     # Values
@@ -194,6 +196,16 @@ class Graph:
         """From here on the state holds the Value."""
         self.scopes[-1].states[parameter] = value
         self.scopes[-1].written[parameter] = True
+
+    def mixed(self, a, b):
+        """Whether elements of these two types may meet where branches or turns of a loop join."""
+        return self.mixes and {a.kind, b.kind} in ({"i", "f"}, {"u", "f"})
+
+    def show(self, write, *values):
+        """Has write(*values) called each time the function has run."""
+        if len(self.scopes) > 1:
+            raise Uncaptured("tensors are printed in a branch or loop that depends on tensors")
+        self.shown.append((write, tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values)))
 
     def scope(self):
         return Gradients(self)

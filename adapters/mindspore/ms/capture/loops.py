@@ -3,6 +3,7 @@
 import functools
 
 import numpy
+from cairn.ms.promote import cast
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
@@ -38,6 +39,7 @@ class _Loop:
         self.carried, self.states = {}, []
 
     def run(self, place):
+        place = place, self.own.mixes
         known = self.own.loops.get(place)  # what an equal loop turned out to carry
         if known is not None:
             self.carried, self.states = {name: dict(each) for name, each in known[0].items()}, list(known[1])
@@ -99,7 +101,9 @@ class _Loop:
     def _start(self, leaf, dtype):
         """The Value that is carried first; dtype: the element type that a number turned out to need."""
         own = self.own
-        return own.value(leaf) if isinstance(leaf, Tensor) else own.constant(numpy.array(leaf, dtype or number_dtype(leaf)))
+        if isinstance(leaf, Tensor):
+            return own.value(cast(leaf, dtype or nptype(leaf)))
+        return own.constant(numpy.array(leaf, dtype or number_dtype(leaf)))
 
     def _values(self, handles):
         """({variable: its value}, Values of the states)"""
@@ -145,6 +149,11 @@ class _Loop:
         if leaf.shape != start.shape:
             self._fail(name, first, leaf, "Shape")
         if nptype(leaf) != start.dtype:
+            if self.own.mixed(nptype(leaf), start.dtype):
+                if start.dtype.kind == "f":
+                    return self.own.value(cast(leaf, start.dtype)).handle
+                self.carried[name][index] = nptype(leaf)
+                raise _Retry
             if isinstance(first, Tensor) or index in self.carried[name]:
                 self._fail(name, first, leaf)
             self.carried[name][index] = nptype(leaf)

@@ -12,7 +12,7 @@ import ast
 import copy
 import types
 
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured
 
 from . import flow, source
 from .lower import _assign, _load, lowered
@@ -241,7 +241,7 @@ class _Function(ast.NodeTransformer):
                 continue
             name = type(each).__name__
             if name in ("Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith", "AsyncFunctionDef"):
-                raise Uncaptured(f"Unsupported expression '{name}'", each.lineno)
+                raise Forbidden(f"Unsupported expression '{name}'", each.lineno)
             self._refuse(ast.iter_child_nodes(each))
 
     def _block(self, statements):

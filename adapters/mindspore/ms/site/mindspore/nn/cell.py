@@ -8,7 +8,7 @@ from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 
-from cairn.ms import core, dtypes, promote
+from cairn.ms import core, dtypes, gradient, promote
 from cairn.ms.numerics import collectives
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
@@ -89,16 +89,10 @@ class Cell:
         return f"{type(self).__name__}({id(self)})"
 
     def _with_bprop(self, args, kwargs):
-        single = []
-
         def forward(*inputs):
-            made = core.prepared(self.construct)(*inputs, **kwargs)
-            single.append(not isinstance(made, tuple))
-            return (made,) if single[-1] else made
+            return core.prepared(self.construct)(*inputs, **kwargs)
 
         def backward(inputs, results, gradients):
-            if single[-1]:
-                results, gradients = results[0], gradients[0]
             made = core.prepared(self.bprop)(*inputs, results, gradients)
             made = made if isinstance(made, tuple) else (made,)
             if len(made) != len(inputs):
@@ -108,8 +102,7 @@ class Cell:
                 )
             return made
 
-        made = core.custom(forward, backward, args)
-        return made[0] if single[-1] else made
+        return gradient.with_bprop(forward, backward, args)
 
     def _with_backward_hooks(self, args, kwargs):
         """Hooks see the gradients of the results, which come in, and those of the inputs, which go out and may be replaced."""

@@ -61,7 +61,7 @@ class ExponentialDecayLR(_Decay):
 
 
 class NaturalExpDecayLR(_Decay):
-    """lr * exp(-decay_rate * step / decay_steps) of whole multiples where is_stair, else of the step itself."""
+    """lr * exp(-decay_rate * step), the step rounded down to a multiple of decay_steps where is_stair. Releases divide neither."""
 
     def construct(self, global_step):
         p = _step(global_step)

@@ -46,6 +46,8 @@ class _Pool1d(_Pool):
     axes = 1
 
     def __init__(self, kernel_size=1, stride=1, pad_mode="valid"):
+        for name, value in (("kernel_size", kernel_size), ("stride", stride)):
+            Validator.check_value_type(name, value, [int], type(self).__name__)
         super().__init__(kernel_size, stride, pad_mode)
 
 

@@ -324,7 +324,9 @@ class Optimizer(Cell):
         """The numbers that a compiled step holds as constants."""
         return tuple([(name, x) for name, x in self.__dict__.items() if type(x) in (bool, int, float, str)])
 
-    def construct(self, gradients):
+    def construct(self, gradients=None):
+        if type(self) is Optimizer:
+            raise NotImplementedError("the method 'construct' of Optimizer is what a subclass defines")
         gradients = self.scale_grad(self.gradients_centralization(self.decay_weight(gradients)))
         self.step(gradients)
         return True

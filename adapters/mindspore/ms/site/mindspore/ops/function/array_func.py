@@ -187,6 +187,8 @@ def range(start, limit, delta):  # noqa: A001
 def arange(start=0, end=None, step=1, *, dtype=None):
     """start, start + step, ... below end."""
     start, end = (0, start) if end is None else (start, end)
+    if step == 0:
+        raise ValueError("For 'arange', the argument 'step' must not be 0.")
     values = np.arange(start, end, step)
     values = values.astype(basic.as_np(dtype) if dtype else np.float32 if values.dtype.kind == "f" else np.int64)
     return Tensor(values)

@@ -4,7 +4,8 @@ import numpy as np
 from cairn.ms import core, gradient
 from cairn.ms.numerics import basic
 from mindspore.ops import operations as P
-from mindspore.ops.operations._form import primitive
+from mindspore.ops.operations import _grad_table
+from mindspore.ops.operations._form import REQUIRED, primitive
 
 _one = lambda x: basic.number(1, x)  # noqa: E731
 
@@ -165,7 +166,114 @@ ResizeBilinearGrad, ResizeNearestNeighborGrad = (
     _resized("ResizeBilinearGrad", P.ResizeBilinear),
     _resized("ResizeNearestNeighborGrad", P.ResizeNearestNeighbor),
 )
-Conv2DBackpropFilter = P.Conv2DBackpropFilter
+Conv2DBackpropFilter, Conv2DBackpropInput = P.Conv2DBackpropFilter, P.Conv2DBackpropInput
+ReluGradV2 = primitive("ReluGradV2", lambda self, dy, mask: core.mul(dy, basic.cast(mask, basic.nptype(dy))), "dy where the mask is set.")
+UniqueGrad = primitive("UniqueGrad", lambda self, dy, index: P.Gather()(dy, index, 0), "The gradient of each element's value.")
+
+
+def _batch_norm(self, dy, x, scale, mean, variance, reserve=None):
+    """By x, scale and bias; while training mean and variance are those of x."""
+    axis = 1 if self.data_format == "NCHW" or len(x.shape) == 2 else len(x.shape) - 1
+    axes = [each for each in range(len(x.shape)) if each != axis]
+    shape = [-1 if each == axis else 1 for each in range(len(x.shape))]
+    along = lambda each: basic.reshape(each, shape)  # noqa: E731
+    total = lambda each: core.reduce_sum(each, axes=axes, keep_dims=False)  # noqa: E731
+    inverse = core.rsqrt(core.add(variance, basic.number(self.epsilon, variance)))
+    normal = core.mul(core.sub(x, along(mean)), along(inverse))
+    of_scale, of_bias = total(core.mul(dy, normal)), total(dy)
+    if self.is_training:
+        count = basic.number(1 / np.prod([x.shape[each] for each in axes]), x)
+        dy = core.sub(dy, core.mul(core.add(along(of_bias), core.mul(normal, along(of_scale))), count))
+    return core.mul(dy, along(core.mul(scale, inverse))), of_scale, of_bias
+
+
+BatchNormGrad = primitive("BatchNormGrad", _batch_norm, "By x, scale and bias.", is_training=False, epsilon=1e-5, data_format="NCHW")
+
+
+def _again(operator, *inputs, seeds):
+    """The gradients of a gradient by all of its inputs."""
+    return slopes(operator, inputs, seeds, tuple(range(len(inputs))))
+
+
+LayerNormGradGrad = primitive(
+    "LayerNormGradGrad",
+    lambda self, x, dy, variance, mean, gamma, *seeds: _again(
+        lambda x, dy, gamma: LayerNormGrad(self.begin_norm_axis, self.begin_params_axis)(x, dy, variance, mean, gamma), x, dy, gamma, seeds=seeds,
+    ),
+    "By x, dy and gamma.", begin_norm_axis=1, begin_params_axis=1,
+)  # fmt: skip
+MaxPoolGradGrad = primitive(
+    "MaxPoolGradGrad",
+    lambda self, x, y, dx: slopes(
+        lambda dy: MaxPoolGrad(self.kernel_size, self.strides, self.pad_mode, self.data_format)(x, y, dy), (y,), dx
+    ),
+    "By the gradient of the result.", **_WINDOW,
+)  # fmt: skip
+
+
+def _second(name, first):
+    def compute(self, x, y, dx, dy):
+        inner = lambda seed: first()(x, y, seed)  # noqa: E731
+        return basic.like(x, 0), basic.like(y, 0), slopes(inner, (core.add(x, y),), (dx, dy))
+
+    return primitive(name, compute, "By x, y and the gradient.", grad_x=True, grad_y=True)
+
+
+MaximumGradGrad, MinimumGradGrad = _second("MaximumGradGrad", MaximumGrad), _second("MinimumGradGrad", MinimumGrad)
+
+
+def _mirrored(name, forward):
+    """Inputs (dy, paddings): what surrounds is added to what it mirrors."""
+
+    def compute(self, dy, paddings):
+        pads = paddings.asnumpy() if hasattr(paddings, "asnumpy") else np.asarray(paddings)
+        pads = pads.reshape(-1, 2)
+        shape = np.array(dy.shape)
+        if name == "PadV3Grad":  # pairs begin with the last axis
+            shape[-len(pads):] -= pads.sum(1)[::-1]
+        else:
+            shape -= pads.sum(1)
+        return slopes(lambda x: forward(self)(x, paddings), (basic.filled(tuple(shape.tolist()), 0, basic.nptype(dy)),), dy)
+
+    return compute
+
+
+MirrorPadGrad = primitive("MirrorPadGrad", _mirrored("MirrorPadGrad", lambda self: P.MirrorPad(self.mode)), "By x.", mode="REFLECT")
+PadV3Grad = primitive(
+    "PadV3Grad", _mirrored("PadV3Grad", lambda self: P.PadV3(self.mode, self.paddings_contiguous)), "By x.", mode="reflect",
+    paddings_contiguous=True,
+)  # fmt: skip
+MaxPoolGradWithArgmax = primitive(
+    "MaxPoolGradWithArgmax",
+    lambda self, x, dy, places: slopes(lambda x: P.MaxPoolWithArgmax(self.kernel_size, self.strides, self.pad_mode)(x)[0], (x,), dy),
+    "By the image.", kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW",
+)  # fmt: skip
+LuUnpackGrad = primitive(
+    "LuUnpackGrad", lambda self, lower, upper, lu: (P.Tril(-1)(lower), P.Triu(0)(upper)), "Of both triangles.", L_grad_flag=True, U_grad_flag=True
+)
+
+
+def _offsets(self, shapes):
+    """Where each of the joined tensors begins."""
+    shapes = [getattr(each, "shape", each) for each in shapes]
+    axis, made, at = self.axis % len(shapes[0]), [], 0
+    for each in shapes:
+        made.append(tuple(at if i == axis else 0 for i in range(len(each))))
+        at += each[axis]
+    return tuple(made)
+
+
+ConcatOffset = primitive("ConcatOffset", _offsets, "Where each of the joined tensors begins.", N=2, axis=0)
+LSTMGrad = primitive(
+    "LSTMGrad",
+    lambda self, x, h, c, w, y, hy, cy, dy, dhy, dcy, reserve=None: slopes(
+        lambda *given: P.LSTM(self.input_size, self.hidden_size, self.num_layers, self.has_bias, self.bidirectional, self.dropout)(*given)[:3],
+        (x, h, c, w), (dy, dhy, dcy), (0, 1, 2, 3),
+    ),
+    "By x, both states and the weights.", input_size=REQUIRED, hidden_size=REQUIRED, num_layers=REQUIRED, has_bias=REQUIRED,
+    bidirectional=REQUIRED, dropout=REQUIRED,
+)  # fmt: skip
+globals().update(_grad_table.gradients(slopes))
 StridedSliceGrad = primitive(
     "StridedSliceGrad",
     lambda self, dy, shape, begin, end, strides: slopes(

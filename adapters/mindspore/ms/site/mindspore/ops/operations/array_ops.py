@@ -38,10 +38,16 @@ def _transpose(self, x, order):
     return core.transpose(x, permutation=[each % rank for each in order])
 
 
+def _type_only(dtype, name):
+    if isinstance(dtype, str):
+        raise TypeError(f"For '{name}', the 'type' must be a type of mindspore, but got the str '{dtype}'.")
+    return dtype
+
+
 def _cast(self, x, dtype):
     if isinstance(x, (int, float, bool)):
         x = Tensor(x)
-    return basic.cast(tensor(x, "Cast"), dtype)
+    return basic.cast(tensor(x, "Cast"), _type_only(dtype, "Cast"))
 
 
 Reshape = primitive("Reshape", _reshape, "The elements under another shape, in which one size may be -1.")
@@ -293,7 +299,7 @@ def _fill(self, dtype, shape, value):
         shape = (shape,)
     if isinstance(value, Tensor):
         return core.broadcast_to(basic.cast(value, dtype), basic.ints(shape))
-    return basic.filled(shape, value, dtype)
+    return basic.filled(shape, value, _type_only(dtype, "Fill"))
 
 
 def _filled_with(name, value):

@@ -2,7 +2,7 @@
 
 from cairn.ms import core
 from cairn.ms.numerics import basic, losses
-from mindspore._checkparam import Validator
+from mindspore._checkparam import Rel, Validator
 from mindspore.ops.operations._form import primitive, tensor
 
 
@@ -11,12 +11,12 @@ def _same_shape(name, x, y):
         raise ValueError(f"For '{name}', the shapes must be equal, but got {tuple(x.shape)} and {tuple(y.shape)}.")
 
 
-def _two(name, function, doc, **attributes):
+def _two(name, function, doc, prepare=None, **attributes):
     def compute(self, x, y):
         _same_shape(name, x, y)
         return function(self, x, y)
 
-    return primitive(name, compute, doc, **attributes)
+    return primitive(name, compute, doc, prepare, **attributes)
 
 
 SoftmaxCrossEntropyWithLogits = _two(
@@ -33,6 +33,7 @@ SmoothL1Loss = _two(
     "SmoothL1Loss",
     lambda self, x, y: losses.reduced(losses.smooth_l1(x, y, self.beta), self.reduction),
     "Smooth L1 loss.",
+    lambda self: Validator.check_number(self.beta, 0, Rel.GE, "beta", "SmoothL1Loss"),
     beta=1.0,
     reduction="none",
 )

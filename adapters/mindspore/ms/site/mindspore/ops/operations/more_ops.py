@@ -212,6 +212,8 @@ ResizeBicubic = _resize("ResizeBicubic", "bicubic")
 
 
 def _in_top_k(self, x, targets):
+    if len(tensor(x, "InTopK", "float").shape) != 2 or len(tensor(targets, "InTopK", "int", "x2").shape) != 1:
+        raise ValueError(f"For 'InTopK', 'x1' must have 2 dimensions and 'x2' 1, but got shapes {x.shape} and {targets.shape}.")
     own = reductions.take_along(x, basic.expand(arrays.wide(targets), 1), 1)
     higher = basic.cast(core.greater(x, own), np.int32)
     return core.less(core.reduce_sum(higher, axes=[1], keep_dims=False), np.int32(self.k))

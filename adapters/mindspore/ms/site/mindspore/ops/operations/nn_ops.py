@@ -66,6 +66,8 @@ def _softmax(name, row):
     def compute(self, x):
         axis = self.axis[0] if isinstance(self.axis, tuple) and len(self.axis) == 1 else self.axis
         if isinstance(axis, tuple):
+            if not axis:
+                raise ValueError(f"For '{name}', the length of 'axis' must be at least 1, but got 0.")
             shifted = core.exp(core.sub(x, core.stop_gradient(reductions.maximum(x, axis, True))))
             return core.div(shifted, reductions.total(shifted, axis, True))
         Validator.check_axis_in_range(axis, len(tensor(x, name, "float").shape))

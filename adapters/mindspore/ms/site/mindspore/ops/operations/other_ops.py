@@ -1,5 +1,7 @@
 """Primitives of effects and order: assignment, dependence, printing, summaries."""
 
+import functools
+
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic
@@ -83,9 +85,14 @@ class HookBackward(Operator):
         return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _print(self, *values):
+def _lines(*values):
     for each in values:
         print(each)
+
+
+def _print(self, *values):
+    recorder = core.here.recorder
+    (_lines if recorder is None or not recorder.symbolic else functools.partial(recorder.show, _lines))(*values)
 
 
 Print = primitive("Print", _print, "Prints its inputs.")

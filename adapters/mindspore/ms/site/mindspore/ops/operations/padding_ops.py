@@ -24,6 +24,8 @@ def _check_pad(self):
     for each in self.paddings:
         if len(each) != 2:
             raise ValueError(f"For 'Pad', 'paddings' must be pairs, but got {self.paddings}.")
+        if min(each) < 0:
+            raise ValueError(f"For 'Pad', all elements of 'paddings' must be at least 0, but got {self.paddings}.")
 
 
 Pad = primitive("Pad", _pad, "x with zeros around.", _check_pad, paddings=REQUIRED)

@@ -1,0 +1,1 @@
+"""Gradients of primitives of one's own."""
