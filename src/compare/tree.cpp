@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/formats/layout.h"
-#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/names.h"
 #include "formats/npy.h"
+#include "formats/npz.h"
 #include "support/fault.h"
 #include "support/files.h"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "formats/npz.h"
 #include "diff/page.h"
+#include "formats/npz.h"
 #include "formats/page.h"
 #include "ir/text.h"
 #include "model/om_file.h"

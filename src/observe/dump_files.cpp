@@ -271,8 +271,7 @@ void Dump::flush() {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);
     bool written = lines.empty() || append_text(path, lines);
-    if (!written && !refused_)
-      cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, reason(errno)));
+    if (!written && !refused_) cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, reason(errno)));
     refused_ = refused_ || !written;
     lines.clear();
   }

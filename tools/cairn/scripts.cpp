@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "verbs.h"
 #include "support/fault.h"
+#include "verbs.h"
 
 namespace cairn::cli {
 
