@@ -44,7 +44,7 @@ if(cli_sources AND TARGET cairn_runtime)
     add_custom_command(TARGET cairn_cli POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_hardlink
                        $<TARGET_FILE:cairn_cli> $<TARGET_FILE_DIR:cairn_cli>/${name})
   endforeach()
-  cairn_tests(tools cairn_support)
+  cairn_tests(tools cairn_formats cairn_support)
   if(TARGET test_tools)
     add_dependencies(test_tools cairn_cli)
     target_compile_definitions(test_tools PRIVATE CAIRN_BIN="${PROJECT_BINARY_DIR}/bin")

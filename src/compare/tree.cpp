@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/formats/layout.h"
-#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/names.h"
 #include "formats/npy.h"
+#include "formats/npz.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::compare {
@@ -111,7 +112,7 @@ class TreeReader {
       if (files.size() >= kMostFiles) fail(ErrorKind::unsupported, tree_.root, "holds more than {} files", kMostFiles);
       files.push_back(at->path());
     }
-    if (error) fail(ErrorKind::io, tree_.root, "cannot be listed: {}", error.message());
+    if (error) fail(ErrorKind::io, tree_.root, "cannot be listed: {}", reason(error.value()));
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) {
       if (file.filename() == kManifest) manifest_.merge(read_manifest(file));

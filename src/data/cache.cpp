@@ -1,4 +1,5 @@
 #include "data/cache.h"
+#include "support/fault.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -107,7 +108,7 @@ std::optional<Row> RowCache::find(const Key& key) {
   if (offset < 0) return row;
   for (Array& array : row) {
     Array read = Array::make(array.type, array.shape);
-    if (!read_all(file_, read, offset)) fail(ErrorKind::io, "", "cache: its file cannot be read: {}", strerror(errno));
+    if (!read_all(file_, read, offset)) fail(ErrorKind::io, "", "cache: its file cannot be read: {}", reason(errno));
     offset += static_cast<int64_t>(read.size());
     array = std::move(read);
   }

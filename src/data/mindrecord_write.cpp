@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "data/mindrecord_schema.h"
+#include "support/fault.h"
 #include "support/part_file.h"
 
 namespace cairn::data {
@@ -173,7 +174,7 @@ struct MindWriter::Shard {
         rows(index_part.part(), fs::path(path).filename(), schema, index) {
     if (part.part().empty()) fail(ErrorKind::io, path, "is no regular file");
     file = std::fopen(part.part().c_str(), "r+b");
-    if (!file) fail(ErrorKind::io, path, "cannot be written: {}", std::strerror(errno));
+    if (!file) fail(ErrorKind::io, path, "cannot be written: {}", reason(errno));
   }
   ~Shard() {
     if (file) std::fclose(file);
@@ -211,7 +212,7 @@ struct MindWriter::Shard {
 
   void write_at(int64_t place, std::string_view bytes) {
     if (std::fseek(file, place, SEEK_SET) != 0 || std::fwrite(bytes.data(), 1, bytes.size(), file) != bytes.size())
-      fail(ErrorKind::io, path, "cannot be written: {}", std::strerror(errno));
+      fail(ErrorKind::io, path, "cannot be written: {}", reason(errno));
   }
 
   std::string path;
@@ -320,7 +321,7 @@ void MindWriter::commit() {
     const uint64_t length = text.size();
     shard.write_at(0, std::string(raw_bytes(&length, 8)) + text);
     if (std::fflush(shard.file) != 0 || (shard.pages.empty() && ftruncate(fileno(shard.file), shard.header_size) != 0))
-      fail(ErrorKind::io, shard.path, "cannot be written: {}", std::strerror(errno));
+      fail(ErrorKind::io, shard.path, "cannot be written: {}", reason(errno));
     shard.rows.finish();
   }
   for (auto& shard : shards_) {

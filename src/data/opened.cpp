@@ -6,6 +6,7 @@
 
 #include "data/mindrecord.h"
 #include "data/tfrecord.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::data {
@@ -26,7 +27,7 @@ std::vector<std::string> sorted_names(const std::string& folder, bool folders) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_directory(error) == folders) names.push_back(entry.path().filename().string());
-  if (error) fail(ErrorKind::io, folder, "cannot be read: {}", error.message());
+  if (error) fail(ErrorKind::io, folder, "cannot be read: {}", reason(error.value()));
   std::sort(names.begin(), names.end());
   return names;
 }

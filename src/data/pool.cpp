@@ -4,6 +4,8 @@
 
 #include <csignal>
 
+#include "support/fault.h"
+
 namespace cairn::data {
 
 Pool::~Pool() {
@@ -17,30 +19,30 @@ Pool::~Pool() {
 }
 
 void Pool::add(std::shared_ptr<Task> task) {
+  if (workers_ > 0 && threads_.empty()) start_threads();
   if (workers_ == 0) {
     task->run();
     task->done_ = true;
     return;
-  }
-  if (threads_.empty()) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      while (std::ssize(threads_) < workers_) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {  // fewer do as well, none do not
-      if (threads_.empty()) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
   {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
   }
   added_.notify_one();
+}
+
+void Pool::start_threads() {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    while (std::ssize(threads_) < workers_) threads_.emplace_back([this] { work(); });
+  } catch (const std::system_error& refused) {
+    note_fewer_threads(threads_.size(), workers_, refused.code().value());
+    workers_ = static_cast<int>(threads_.size());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Pool::work() {

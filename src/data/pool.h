@@ -31,7 +31,7 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   int workers() const { return workers_; }
-  /// With no workers the task runs here and now. Threads start with the first task.
+  /// Without workers, or where no thread can be started, the task runs here and now. Threads start with the first task.
   void add(std::shared_ptr<Task> task);
   bool done(const Task& task);
   /// Calls `poll`, which may throw, ten times a second.
@@ -40,9 +40,10 @@ class Pool {
   void cancel(Task& task);
 
  private:
+  void start_threads();
   void work();
 
-  const int workers_;
+  int workers_;
   std::mutex mutex_;
   std::condition_variable added_, finished_;
   std::deque<std::shared_ptr<Task>> tasks_;

@@ -7,6 +7,7 @@
 
 #include "data/images/images.h"
 #include "data/source.h"
+#include "support/fault.h"
 
 namespace cairn::data {
 
@@ -18,7 +19,7 @@ Array read_file(const std::string& path) {
   if (descriptor < 0 || fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     const int why = descriptor < 0 ? errno : EINVAL;
     if (descriptor >= 0) ::close(descriptor);
-    fail(ErrorKind::io, "", "cannot be read: {}", std::strerror(why));
+    fail(ErrorKind::io, "", "cannot be read: {}", reason(why));
   }
   Array bytes = Array::make(Kind::u8, {status.st_size});
   int64_t done = 0;

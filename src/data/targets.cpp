@@ -7,6 +7,7 @@
 #include "data/opened.h"
 #include "data/tfrecord.h"
 #include "data/transforms.h"
+#include "support/fault.h"
 #include "support/files.h"
 #include "support/part_file.h"
 #include "support/utf8.h"
@@ -176,7 +177,7 @@ class FolderTarget : public Target {
     std::error_code error;
     fs::remove(path_, error);
     fs::rename(part_, path_, error);
-    if (error) fail(ErrorKind::io, path_, "cannot be written: {}", error.message());
+    if (error) fail(ErrorKind::io, path_, "cannot be written: {}", reason(error.value()));
   }
 
  protected:
@@ -184,7 +185,7 @@ class FolderTarget : public Target {
   static void make_folder(const std::string& path) {
     std::error_code error;
     fs::create_directories(path, error);
-    if (error) fail(ErrorKind::io, path, "cannot be made: {}", error.message());
+    if (error) fail(ErrorKind::io, path, "cannot be made: {}", reason(error.value()));
   }
   static size_t place(const OpenedData& from, std::initializer_list<const char*> names) {
     const std::vector<std::string>& have = from.source->columns;

@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "formats/npz.h"
 #include "diff/page.h"
+#include "formats/npz.h"
 #include "formats/page.h"
 #include "ir/text.h"
 #include "model/om_file.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::diff {
@@ -136,7 +137,7 @@ std::string to_text(const Result& result) {
 void write_reproducer(const Culprit& culprit, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, folder, "cannot be made: {}", error.message());
+  if (error) fail(ErrorKind::io, folder, "cannot be made: {}", reason(error.value()));
   auto at = [&](const char* name) { return (fs::path(folder) / name).string(); };
   write_file(at("operator.txt"), print(culprit.program).text);
   write_om(culprit.program, {}, at("operator.om"));

@@ -1,4 +1,5 @@
 #include "frontends/wire.h"
+#include "support/fault.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@ std::shared_ptr<ModelBytes> ModelBytes::open(const std::string& path) {
   // O_NONBLOCK: a FIFO must be refused, not waited for.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, path, "cannot be opened: {}", std::strerror(errno));
+    fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, path, "cannot be opened: {}", reason(errno));
   return from_descriptor(path, descriptor);
 }
 
@@ -26,13 +27,13 @@ std::shared_ptr<ModelBytes> ModelBytes::from_descriptor(std::string name, int de
     ~Closer() { ::close(descriptor); }
   } closer{descriptor};
   struct stat status;
-  if (fstat(descriptor, &status) != 0) fail(ErrorKind::io, name, "cannot be examined: {}", std::strerror(errno));
+  if (fstat(descriptor, &status) != 0) fail(ErrorKind::io, name, "cannot be examined: {}", reason(errno));
   if (!S_ISREG(status.st_mode)) fail(ErrorKind::io, name, "is not a regular file");
   std::shared_ptr<ModelBytes> model(new ModelBytes(std::move(name)));
   size_t size = static_cast<size_t>(status.st_size);
   if (size == 0) return model;
   void* start = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (start == MAP_FAILED) fail(ErrorKind::io, model->name_, "cannot be mapped: {}", std::strerror(errno));
+  if (start == MAP_FAILED) fail(ErrorKind::io, model->name_, "cannot be mapped: {}", reason(errno));
   model->bytes_ = {static_cast<const char*>(start), size};
   model->mapped_ = true;
   remember_mapping(model->bytes_);

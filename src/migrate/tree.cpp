@@ -59,7 +59,7 @@ Input read_input(const fs::path& path, const std::string& relative, const Option
   std::error_code error;
   uintmax_t size = fs::file_size(path, error);
   bool script = relative.ends_with(".py") || relative.ends_with(".ipynb") || relative.ends_with(".pyw");
-  if (error) return input.problem = "cannot be read: " + error.message(), input;
+  if (error) return input.problem = "cannot be read: " + reason(error.value()), input;
   if (size > options.max_file_bytes) {
     if (script) input.problem = fmt::format("is larger than {} MB", options.max_file_bytes >> 20);
     return input;
@@ -90,7 +90,7 @@ void walk(const fs::path& folder, const std::string& prefix, const Options& opti
   std::error_code error;
   std::vector<fs::directory_entry> entries;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) entries.push_back(*at);
-  if (error) tree.inputs.push_back({prefix.empty() ? "." : prefix, "", "cannot be listed: " + error.message()});
+  if (error) tree.inputs.push_back({prefix.empty() ? "." : prefix, "", "cannot be listed: " + reason(error.value())});
   std::sort(entries.begin(), entries.end());
   for (const fs::directory_entry& entry : entries) {
     std::string name = entry.path().filename().string(), relative = prefix + name,

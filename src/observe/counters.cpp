@@ -1,4 +1,5 @@
 #include "observe/counters.h"
+#include "support/fault.h"
 
 #include <fmt/format.h>
 #include <linux/perf_event.h>
@@ -27,7 +28,7 @@ Counters::Counters() {
     wanted.exclude_hv = 1;
     files_[i] = static_cast<int>(::syscall(SYS_perf_event_open, &wanted, 0, -1, files_[0], PERF_FLAG_FD_CLOEXEC));
     if (files_[i] >= 0) continue;
-    refusal_ = fmt::format("the system does not let the processor's counters be read: {}", std::strerror(errno));
+    refusal_ = fmt::format("the system does not let the processor's counters be read: {}", reason(errno));
     return;
   }
 }

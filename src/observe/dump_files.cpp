@@ -68,7 +68,7 @@ Dump::Dump(const DumpOptions& given) : options(given) {
   for (int i = 1; fs::exists(folder, error); ++i) folder = path / fmt::format("{}{:02}", time, i);
   folder /= "0";  // the device
   fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, folder.string(), "cannot be made: {}", error.message());
+  if (error) fail(ErrorKind::io, folder.string(), "cannot be made: {}", reason(error.value()));
   root_ = folder.string();
 }
 
@@ -151,7 +151,7 @@ void Dump::refuse(const std::string& path, const std::string& why) {
 bool Dump::create(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) refuse(folder, error.message());
+  if (error) refuse(folder, reason(error.value()));
   return !error;
 }
 
@@ -271,8 +271,7 @@ void Dump::flush() {
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);
     bool written = lines.empty() || append_text(path, lines);
-    if (!written && !refused_)
-      cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, std::strerror(errno)));
+    if (!written && !refused_) cairn::note(fmt::format("dump: {}: {}; nothing more is dumped", path, reason(errno)));
     refused_ = refused_ || !written;
     lines.clear();
   }

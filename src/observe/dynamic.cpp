@@ -135,7 +135,7 @@ void listen_for_clients() {
       ::chmod(path.c_str(), 0600) != 0 || ::listen(listener, 4) != 0) {
     const int error = errno;
     if (listener >= 0) ::close(listener);
-    fail(ErrorKind::io, path, "cannot be listened at: {}", std::strerror(error));
+    fail(ErrorKind::io, path, "cannot be listened at: {}", reason(error));
   }
   path_in_use = new std::string(path);
   listening = ::getpid();

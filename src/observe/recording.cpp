@@ -19,6 +19,7 @@
 #include "observe/describe.h"
 #include "support/crc32c.h"
 #include "support/executor.h"
+#include "support/fault.h"
 
 namespace cairn::observe {
 namespace {
@@ -138,12 +139,16 @@ Recording::Recording(const ProfileOptions& options) : level_(options.level), lim
   folder_ = (output / folder_name()).string();
   fs::path path = fs::path(folder_) / kEventPath;
   fs::create_directories(path.parent_path(), error);
-  if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", error.message());
+  if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", reason(error.value()));
   file_ = open_events(path);
-  if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", std::strerror(errno));
+  if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", reason(errno));
   put(file_, ChunkKind::session, session_json(options));
   std::fflush(file_);
-  writer_ = std::thread([this] { write_loop(); });
+  try {
+    writer_ = std::thread([this] { write_loop(); });
+  } catch (const std::system_error&) {  // the recorded threads write their full chunks themselves
+    alone_ = true;
+  }
 }
 
 Recording::~Recording() {
@@ -238,10 +243,15 @@ uint32_t Recording::name_range(const std::string& name) {
 }
 
 Chunk* Recording::exchange(Chunk* full) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (full) {
     full_.push_back(full);
     wake_.notify_one();
+    if (alone_) {
+      lock.unlock();
+      flush();
+      lock.lock();
+    }
   }
   if (!free_.empty()) {
     Chunk* chunk = free_.back();
@@ -352,7 +362,10 @@ void Recording::close() {
     closing_ = true;
   }
   wake_.notify_one();
-  writer_.join();
+  if (alone_)
+    flush();
+  else
+    writer_.join();
   std::lock_guard writing(writing_);
   Json json = {{"records", records_}, {"dropped", dropped_}, {"monotonic_ns", now_ns()}};
   put(file_, ChunkKind::end, json.dump());
@@ -360,7 +373,7 @@ void Recording::close() {
   file_ = nullptr;
   if (part_ && std::fclose(part_) != 0) error_ = errno;
   part_ = nullptr;
-  if (error_) fail(ErrorKind::io, folder_, "the recording could not be written: {}", std::strerror(error_));
+  if (error_) fail(ErrorKind::io, folder_, "the recording could not be written: {}", reason(error_));
 }
 
 }  // namespace cairn::observe

@@ -145,6 +145,7 @@ class Recording {
   uint64_t records_ = 0, dropped_ = 0, part_count_ = 0;
   int error_ = 0;
   std::thread writer_;
+  bool alone_ = false;  // no thread could be started
 };
 
 uint32_t Lane::next_run() {

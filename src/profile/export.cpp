@@ -10,6 +10,7 @@
 
 #include "profile/files.h"
 #include "support/executor.h"
+#include "support/fault.h"
 #include "support/files.h"
 
 namespace cairn::profile {
@@ -111,7 +112,7 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
   fs::path output = fs::path(folder) / "mindstudio_profiler_output";
   std::error_code error;
   fs::create_directories(output, error);
-  if (error) fail(ErrorKind::io, output.string(), "cannot be made: {}", error.message());
+  if (error) fail(ErrorKind::io, output.string(), "cannot be made: {}", reason(error.value()));
   std::string suffix = "_" + recording.time;
   auto path = [&](const std::string& name) { return (output / name).string(); };
   auto tables = [&] {

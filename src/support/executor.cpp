@@ -245,8 +245,7 @@ class Pool final : public Crew {
     try {
       for (int worker = 1; worker < width(); ++worker) threads_.emplace_back([this, worker] { serve(worker); });
     } catch (const std::system_error& refused) {
-      note_once(fmt::format("note: {} of {} threads could be started ({}); the work goes on with those",
-                            threads_.size() + 1, width(), reason(refused.code().value())));
+      note_fewer_threads(threads_.size() + 1, width(), refused.code().value());
     }
   }
 

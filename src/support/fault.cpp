@@ -81,6 +81,11 @@ std::string reason(int code) {
   }
 }
 
+void note_fewer_threads(size_t started, int wanted, int code) {
+  note_once(fmt::format("note: {} of {} threads could be started ({}); the work goes on {}", started, wanted,
+                        reason(code), started ? "with those" : "without"));
+}
+
 Error memory_fault(size_t bytes) {
   std::string text = "memory ran out";
   if (bytes >= 1 << 20) text += fmt::format(" when {} MiB more were asked for", bytes >> 20);

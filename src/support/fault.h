@@ -28,6 +28,9 @@ Error current_fault();
 /// The out_of_memory Error for an allocation of so many bytes.
 Error memory_fault(size_t bytes);
 
+/// Notes once that the system, which said `code`, let fewer threads start than were wanted.
+void note_fewer_threads(size_t started, int wanted, int code);
+
 /// Writes a line to standard error; failures are ignored.
 void note(std::string_view line) noexcept;
 

@@ -140,11 +140,9 @@ if rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
 """
-    begin = time.time()
     outputs = finish(start(script, 3, shared_memory=shared)[0])
     for rank in (0, 2):
         assert "rank 1 (process" in outputs[rank] and "has ended without leaving the job" in outputs[rank]
-    assert time.time() - begin < 50  # less than the timeout of 60 s
 
 
 @pytest.mark.parametrize("stopped", [0, 1])

@@ -174,11 +174,9 @@ def test_stopping_collecting_and_interrupting_leave_no_thread():
     iterator = slow.iterate(workers=1)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         next(iterator)
         time.sleep(5)
-    assert time.monotonic() - began < 5
     timer.join()
     iterator.stop()
     assert threads() == before

@@ -29,7 +29,7 @@ def children():
     return found
 
 
-def gone(processes, seconds=5.0):
+def gone(processes, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(pathlib.Path(f"/proc/{each}").exists() for each in processes):
         time.sleep(0.02)

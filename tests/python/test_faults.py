@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import threading
@@ -153,6 +154,70 @@ def test_a_refusal_that_is_lost_keeps_its_status(how, tmp_path):
     for words, status in ((["port", tmp_path / "missing.py"], 2), (["diff", "--script", tmp_path / "missing.py"], 1)):
         done = subprocess.run([BIN / "cairn", *words], stdout=subprocess.PIPE, preexec_fn=lost("errors", how))
         assert done.returncode == status, words
+
+
+MINDSPORE_SCRIPT = """
+import sys
+import numpy as np
+import mindspore as ms
+import mindspore.dataset as ds
+from mindspore import Tensor, nn
+from mindspore.train.callback import CheckpointConfig, ModelCheckpoint, SummaryCollector
+net = nn.Dense(4, 2)
+if sys.argv[1] == "train":
+    rows = {"x": np.ones((8, 4), np.float32), "y": np.ones((8, 2), np.float32)}
+    data = ds.NumpySlicesDataset(rows, shuffle=False).batch(4)
+    model = ms.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+    model.train(1, data, callbacks=[ModelCheckpoint("m", "ck", CheckpointConfig(save_checkpoint_steps=1))])
+elif sys.argv[1] == "save":
+    ms.save_checkpoint(net, "net.ckpt")
+elif sys.argv[1] == "summary":
+    with ms.SummaryRecord("logs") as record:
+        record.add_value("scalar", "loss", Tensor(1.0))
+        record.record(1)
+else:
+    ms.export(net, Tensor(np.ones((1, 4), np.float32)), file_name="net", file_format=sys.argv[1])
+"""
+TF1_SCRIPT = """
+import tensorflow as tf
+w = tf.get_variable("w", [2])
+step = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(tf.square(w)))
+saver = tf.train.Saver()
+with tf.Session() as s:
+    s.run(tf.global_variables_initializer())
+    s.run(step)
+    saver.save(s, "ck/model")
+"""
+
+
+def full_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["ms", "ms.py", "train"], "m-graph.meta"),
+        (["ms", "ms.py", "save"], "net.ckpt"),
+        (["ms", "ms.py", "MINDIR"], "net.mindir"),
+        (["ms", "ms.py", "ONNX"], "net.onnx"),
+        (["ms", "ms.py", "OM"], "net.om"),
+        (["ms", "ms.py", "summary"], "events"),
+        (["port", "tf1.py", "-o", "work"], "work"),
+        (["tf1", "tf1.py"], "ck/model"),
+    ],
+)
+def test_a_full_disk_is_told_with_the_file_by_the_commands_in_python(words, file, tmp_path):
+    for name, text in (("ms.py", MINDSPORE_SCRIPT), ("tf1.py", TF1_SCRIPT)):
+        (tmp_path / name).write_text(text)
+    for name in ("net.ckpt", "net.mindir", "net.onnx", "net.om"):
+        (tmp_path / name).write_text("as before")
+    done = subprocess.run([BIN / "cairn", *words], cwd=tmp_path, capture_output=True, text=True, preexec_fn=full_disk)
+    assert done.returncode > 0, done.stdout
+    told = [line for line in done.stderr.splitlines() if "File too large" in line and file in line]
+    assert told and (words[0] == "tf1" or "cannot be written" in told[-1]), done.stderr
+    assert not [*tmp_path.rglob("*.part")]
+    assert {(tmp_path / f"net.{kind}").read_text() for kind in ("ckpt", "mindir", "onnx", "om")} == {"as before"}
 
 
 STEP_IN_A_CHILD = """

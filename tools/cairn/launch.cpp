@@ -313,12 +313,16 @@ int launch(const Arguments& a, std::vector<std::string> command) {
       note(
           fmt::format("{} launch: {}{}", red("error:"), failure_text(plan, end),
                       again ? fmt::format("; all start again ({} of {} restarts)", plan.attempt + 1, a.restarts) : ""));
+    if (end.log_fault)
+      note(fmt::format("{} launch: {}: a log cannot be written: {}", red("error:"), plan.log_folder,
+                       reason(end.log_fault)));
     if (again) {
       ++plan.attempt;
       continue;
     }
     const int status = failed           ? exit_status(end.ranks[static_cast<size_t>(end.first_failed)])
                        : end.stopped_by ? 128 + end.stopped_by
+                       : end.log_fault  ? 1
                                         : 0;
     if (a.json) print_summary(plan, end, status);
     return status;

@@ -40,6 +40,7 @@ struct JobEnd {
   std::vector<RankEnd> ranks;
   int first_failed = -1;  // rank
   int stopped_by = 0;     // signal to us
+  int log_fault = 0;      // errno of a log that cannot be written
 };
 
 /// Starts the ranks and returns when all have ended. Throws Error when one cannot be started.

@@ -49,6 +49,8 @@ class Lines {
     if (!rest_.empty()) show(rest_);
     rest_.clear();
   }
+  /// errno of the log's first fault, after which the rank is shown alone; 0: none.
+  int log_fault() const { return log_fault_; }
 
  private:
   void show(std::string_view line) {
@@ -56,13 +58,18 @@ class Lines {
     std::fwrite(text.data(), 1, text.size(), to_);
     std::fflush(to_);
     const size_t mark = prefix_.size();
-    if (log_ >= 0 && ::write(log_, text.data() + mark, text.size() - mark) < 0)
-      note_once(fmt::format("a log cannot be written: {}", reason(errno)));
+    for (size_t done = mark; log_ >= 0 && !log_fault_ && done < text.size();) {
+      const ssize_t count = ::write(log_, text.data() + done, text.size() - done);
+      if (count >= 0)
+        done += static_cast<size_t>(count);
+      else if (errno != EINTR)
+        log_fault_ = errno;
+    }
   }
 
   FILE* to_;
   std::string prefix_, rest_;
-  int log_;
+  int log_, log_fault_ = 0;
 };
 
 std::array<int, 2> make_pipe() {
@@ -170,6 +177,9 @@ class Job {
       reap();
       end_others();
     }
+    for (const Child& child : children_)
+      for (const Lines* lines : {&child.output_lines, &child.error_lines})
+        if (lines->log_fault()) end_.log_fault = lines->log_fault();
     return end_;
   }
 
@@ -262,7 +272,7 @@ class Job {
     int code = 0;
     const bool failed = ::read(fault[0], &code, sizeof code) == sizeof code;
     ::close(fault[0]);
-    if (failed) fail(ErrorKind::not_found, words[0], "cannot be run: {}", std::strerror(code));
+    if (failed) fail(ErrorKind::not_found, words[0], "cannot be run: {}", reason(code));
     if (!rank.host.empty()) (void)!::write(children_.back().input, (job + "\n").data(), job.size() + 1);
   }
 

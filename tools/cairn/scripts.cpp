@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "support/fault.h"
 #include "verbs.h"
 
 namespace cairn::cli {
@@ -23,7 +24,7 @@ int run_script_verb(const std::string& module, const std::vector<std::string>& a
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execvp(pointers[0], pointers.data());
-  fail(ErrorKind::not_found, python.string(), "cannot be started: {}", std::strerror(errno));
+  fail(ErrorKind::not_found, python.string(), "cannot be started: {}", reason(errno));
 }
 
 }  // namespace cairn::cli

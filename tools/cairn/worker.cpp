@@ -150,7 +150,7 @@ Command::Command(const std::vector<std::string>& words) {
   ended_ = error != 0;
   if (error) {
     restore();
-    fail(ErrorKind::not_found, words[0], "cannot be run: {}", std::strerror(error));
+    fail(ErrorKind::not_found, words[0], "cannot be run: {}", reason(error));
   }
 }
 

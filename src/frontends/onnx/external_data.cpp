@@ -1,4 +1,5 @@
 #include "frontends/onnx/external_data.h"
+#include "support/fault.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -39,7 +40,7 @@ std::shared_ptr<ModelBytes> open_external(const std::string& directory, std::str
   if (location.empty() || location.find('\0') != std::string_view::npos) refuse("is no file name");
   if (location.starts_with('/') || location.find('\\') != std::string_view::npos) refuse("is not a relative path");
   Descriptor at(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (at.get() < 0) fail(ErrorKind::io, directory, "cannot be opened: {}", std::strerror(errno));
+  if (at.get() < 0) fail(ErrorKind::io, directory, "cannot be opened: {}", reason(errno));
   // Opens one component at a time relative to an open directory, so that what was checked is what is opened.
   std::string_view rest = location;
   while (true) {
@@ -58,13 +59,13 @@ std::shared_ptr<ModelBytes> open_external(const std::string& directory, std::str
       refuse("goes through a symbolic link or no directory");
     if (next < 0)
       fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, where, "external data '{}' cannot be opened: {}",
-           printable(location), std::strerror(errno));
+           printable(location), reason(errno));
     at.reset(next);
     if (last) break;
     rest.remove_prefix(slash + 1);
   }
   struct stat status;
-  if (fstat(at.get(), &status) != 0) fail(ErrorKind::io, where, "cannot be examined: {}", std::strerror(errno));
+  if (fstat(at.get(), &status) != 0) fail(ErrorKind::io, where, "cannot be examined: {}", reason(errno));
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
   if (status.st_nlink > 1) refuse("has several hard links; copy it first");
   return ModelBytes::from_descriptor(directory + "/" + std::string(location), at.release());

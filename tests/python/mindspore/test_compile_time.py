@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "bench"))
 import mindspore_nets  # noqa: E402
 
 
+@pytest.mark.long  # a time
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE], ids=["graph", "eager"])
 def test_the_training_step_of_resnet_50_is_compiled_within_half_a_second(mode):
     ms.set_context(mode=mode)

@@ -1,7 +1,6 @@
 """Training scripts on several processes when a rank fails, and when training goes on from a checkpoint."""
 
 import re
-import time
 from pathlib import Path
 
 import rank_jobs as jobs
@@ -30,7 +29,6 @@ def trained(folder, size, *options):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["kill", "stop", "fewer", "raise"])
 def test_every_rank_says_which_one_failed_in_which_operator_and_line(tmp_path, how, mode, size=2, timeout=4):
-    begin = time.monotonic()
     processes = jobs.start("train.py", size, tmp_path, "--how", how, "--mode", mode, timeout=timeout)
     if how == "stop":
         survivors = jobs.ended(processes[:1] + processes[2:], 60)
@@ -38,7 +36,6 @@ def test_every_rank_says_which_one_failed_in_which_operator_and_line(tmp_path, h
     else:
         results = jobs.ended(processes, 60)
         survivors = results[:1] + results[2:]
-    assert time.monotonic() - begin < 60
     for status, out, err in survivors:
         assert status not in (0, -9), (how, out, err)
         last = err.strip().splitlines()[-1]

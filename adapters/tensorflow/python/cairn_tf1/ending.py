@@ -2,8 +2,11 @@
 away), lost notes are none, and what the system refuses is told in a sentence."""
 
 import argparse
+import errno
 import os
 import sys
+
+NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,6 +33,8 @@ def write_text(path, text):
     try:
         part.write_text(text)
         os.replace(part, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -69,7 +74,10 @@ def sentence_of(error):
     if isinstance(error, MemoryError):
         return "memory ran out"
     what = error.strerror or str(error)
-    return f"{error.filename}: {what}" if error.filename else what
+    if error.errno in NO_ROOM:
+        what = f"cannot be written: {what}"
+    place = error.filename2 or error.filename  # of a copy the copy
+    return f"{place}: {what}" if place else what
 
 
 def leave(status):

@@ -1,16 +1,12 @@
 """Checkpoint files of all eras: a row of protobuf messages, one parameter each.
 
-A file is written beside its place, synced and renamed, so that a name always holds a whole file. Every length in a file is checked before
-it is believed; what is wrong with one is told in one sentence.
+A name always holds a whole file. Every length in a file is checked before it is believed; what is wrong with one is told in one sentence.
 """
 
-import os
 import stat
-import tempfile
-import time
 
 import numpy as np
-from cairn.ms import wire
+from cairn.ms import whole, wire
 
 SLICE_BYTES = 512 << 20
 MODEL_TYPE = "normal"
@@ -48,36 +44,7 @@ def _value(name, dims, kind, content):
 
 def write(path, entries, model_type=None, read_only=False):
     """Writes a checkpoint. Until the new file is whole and on the disk the old one stays as it is."""
-    folder, name = os.path.split(os.path.abspath(path))
-    handle, beside = tempfile.mkstemp(prefix=f".{name}.", suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            for part in encode(entries, model_type):
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, stat.S_IRUSR if read_only else stat.S_IRUSR | stat.S_IWUSR)
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise
-    _sync(folder)
-
-
-def _sync(folder):
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def remove_leftovers(folder, prefix, age):
-    """Removes what writers that were interrupted left behind, `age` seconds ago or more."""
-    for entry in os.scandir(folder):
-        if entry.name.startswith(f".{prefix}-") and entry.name.endswith(".part") and time.time() - entry.stat().st_mtime >= age:
-            os.remove(entry.path)
+    whole.write(path, encode(entries, model_type), stat.S_IRUSR if read_only else stat.S_IRUSR | stat.S_IWUSR)
 
 
 def read(path):

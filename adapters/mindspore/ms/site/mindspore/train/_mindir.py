@@ -5,7 +5,7 @@ import inspect
 import os
 
 import numpy as np
-from cairn.ms import refuse, wire
+from cairn.ms import refuse, whole, wire
 
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
@@ -198,8 +198,7 @@ def write(recording, results, path):
     body += b"".join(wire.bytes_field(5, _port(name, recording.tensors[name].asnumpy())) for name in recording.inputs)
     body += b"".join(wire.bytes_field(6, _port(name, recording.tensors[result].asnumpy())) for name, result in zip(returned, names.values()))
     model = wire.bytes_field(1, "0.1.0") + wire.bytes_field(2, "Cairn") + wire.bytes_field(7, body)
-    with open(path, "wb") as file:
-        file.write(model)
+    whole.write(path, [model])
 
 
 def _port(name, array):

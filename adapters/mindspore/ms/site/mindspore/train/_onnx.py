@@ -1,7 +1,7 @@
 """A recording of a network's call as ONNX operators (a table of rows; convolutions turned back to channels first), and the file of them."""
 
 import numpy as np
-from cairn.ms import refuse, wire
+from cairn.ms import refuse, whole, wire
 
 _TYPES = {np.dtype(kind): number for kind, number in {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
           "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13}.items()}  # fmt: skip
@@ -251,8 +251,7 @@ def write(recording, results, path):
     body += b"".join(wire.bytes_field(12, _port(name, recording.tensors[result].asnumpy())) for name, result in names.items())
     model = wire.number_field(1, IR_VERSION) + wire.bytes_field(2, "cairn") + wire.bytes_field(7, body)
     model += wire.bytes_field(8, wire.number_field(2, OPSET))
-    with open(path, "wb") as file:
-        file.write(model)
+    whole.write(path, [model])
 
 
 def _node(place, kind, inputs, outputs, attributes):

@@ -4,7 +4,7 @@ import os
 import re
 import time
 
-from cairn.ms import level, refuse
+from cairn.ms import level, refuse, whole
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
@@ -182,7 +182,6 @@ class ModelCheckpoint(Callback):
         told = run_context.original_args()
         if not self._graph_saved:
             self._prefix = free_prefix(self._directory, self._prefix)
-            _checkpoint.remove_leftovers(self._directory, self._prefix, 60)
             self._save_graph(told)
         self._save(told)
 
@@ -190,9 +189,7 @@ class ModelCheckpoint(Callback):
         self._graph_saved = True
         path = os.path.join(self._directory, self._prefix + "-graph.meta")
         if not os.path.exists(path):
-            with open(path, "w", encoding="utf-8") as text:
-                text.write(f"{told.train_network}\n")
-            os.chmod(path, 0o400)
+            whole.write(path, [f"{told.train_network}\n".encode()], 0o400)
 
     def end(self, run_context):
         told = run_context.original_args()

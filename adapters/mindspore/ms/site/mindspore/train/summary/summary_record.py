@@ -158,8 +158,11 @@ class SummaryRecord:
             self._full = True
             return
         with self._lock:
-            self._file.write(data)
-            self._file.flush()
+            try:
+                self._file.write(data)
+                self._file.flush()
+            except OSError as fault:
+                raise OSError(fault.errno, f"cannot be written: {fault.strerror}", self.full_file_name) from None
 
     def flush(self):
         """Writes out what is buffered."""
