@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "support/target.h"
+
 namespace cairn::judge {
 
 namespace {
@@ -25,24 +27,26 @@ namespace baseline {
 }  // namespace baseline
 
 #if defined(__x86_64__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
+CAIRN_TARGET_BEGIN("avx2,fma")
 namespace avx2 {
 #define CAIRN_FMA 1
 #include "judge/kernels_body.h"
 #undef CAIRN_FMA
 }  // namespace avx2
-#pragma GCC pop_options
+CAIRN_TARGET_END
 
-// The same 256-bit vectors with twice the registers.
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,avx512f,avx512vl,avx512dq,prefer-vector-width=256")
+// The same 256-bit vectors with twice the registers. (Clang knows no such preference for a function.)
+#ifdef __clang__
+CAIRN_TARGET_BEGIN("avx2,fma,avx512f,avx512vl,avx512dq")
+#else
+CAIRN_TARGET_BEGIN("avx2,fma,avx512f,avx512vl,avx512dq,prefer-vector-width=256")
+#endif
 namespace avx512 {
 #define CAIRN_FMA 1
 #include "judge/kernels_body.h"
 #undef CAIRN_FMA
 }  // namespace avx512
-#pragma GCC pop_options
+CAIRN_TARGET_END
 
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool has_avx512() { return has_avx2() && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"); }

@@ -29,8 +29,8 @@ INLINE Doubles multiply_add(Doubles a, Doubles b, Doubles c) { return a * b + c;
 
 /// The sum of the eight lanes of a block in numpy's order.
 INLINE float across(Floats r) {
-  r += __builtin_shuffle(r, Ints{1, 0, 3, 2, 5, 4, 7, 6});
-  r += __builtin_shuffle(r, Ints{2, 3, 0, 1, 6, 7, 4, 5});
+  r += __builtin_shufflevector(r, r, 1, 0, 3, 2, 5, 4, 7, 6);
+  r += __builtin_shufflevector(r, r, 2, 3, 0, 1, 6, 7, 4, 5);
   return r[0] + r[4];
 }
 

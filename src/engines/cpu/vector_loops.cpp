@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engines/cpu/isa.h"
+#include "support/target.h"
 
 #define CAIRN_LOOPS(transpose)                                                                        \
   constexpr VectorLoops kLoops = {execute,     reduce_channels, reduce_row,        layer_norm_row,    \
@@ -26,18 +27,16 @@ CAIRN_LOOPS(nullptr)
 #undef CAIRN_FLOATS
 }  // namespace plain
 
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
 namespace avx2 {
 #define CAIRN_FLOATS 8
 #include "engines/cpu/vector_loops_body.h"
 CAIRN_LOOPS(nullptr)
 #undef CAIRN_FLOATS
 }  // namespace avx2
-#pragma GCC pop_options
+CAIRN_TARGET_END
 
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4")
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
 namespace avx512 {
 #define CAIRN_FLOATS 16
 #include "engines/cpu/vector_loops_body.h"
@@ -54,8 +53,8 @@ CAIRN_INLINE void exchange(Floats (&rows)[kFloats]) {
   for (int i = 0; i < kFloats; ++i) {
     if (i & kDistance) continue;
     const Floats a = rows[i], b = rows[i + kDistance];
-    rows[i] = __builtin_shuffle(a, b, low);
-    rows[i + kDistance] = __builtin_shuffle(a, b, high);
+    rows[i] = CAIRN_SHUFFLE(a, b, low);
+    rows[i + kDistance] = CAIRN_SHUFFLE(a, b, high);
   }
 }
 void transpose(const float* from, int64_t step, float* to, int64_t to_step) {
@@ -72,7 +71,7 @@ void transpose(const float* from, int64_t step, float* to, int64_t to_step) {
 CAIRN_LOOPS(transpose)
 #undef CAIRN_FLOATS
 }  // namespace avx512
-#pragma GCC pop_options
+CAIRN_TARGET_END
 
 }  // namespace
 

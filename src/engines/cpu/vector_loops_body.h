@@ -278,7 +278,7 @@ void spread_rows(int64_t rows, int64_t columns, const float* from, float* to) {
   int64_t row = 0, column = 0;
   for (int64_t at = 0; at < rows * columns; at += kFloats) {
     const Ints picks = to_ints((lane + static_cast<float>(column)) * reciprocal);
-    put(to + at, rows * columns - at, __builtin_shuffle(take(from + row, rows - row), picks));
+    put(to + at, rows * columns - at, CAIRN_SHUFFLE(take(from + row, rows - row), picks));
     row += kFloats / columns, column += kFloats % columns;
     if (column >= columns) column -= columns, ++row;
   }
@@ -357,9 +357,9 @@ void interleave_by(int64_t count, const float* from, int64_t step, float* to) {
         place[lane] = (part * kFloats + lane) / kColumns;
         column[lane] = (part * kFloats + lane) % kColumns;
       }
-      Floats mixed = __builtin_shuffle(columns[0], place);
+      Floats mixed = CAIRN_SHUFFLE(columns[0], place);
 #pragma GCC unroll 4
-      for (int k = 1; k < kColumns; ++k) mixed = column == k ? __builtin_shuffle(columns[k], place) : mixed;
+      for (int k = 1; k < kColumns; ++k) mixed = column == k ? CAIRN_SHUFFLE(columns[k], place) : mixed;
       store(to + part * kFloats, mixed);
     }
   }
@@ -394,7 +394,7 @@ CAIRN_INLINE Floats load_strided(const float* from, int64_t stride) {
   } else if constexpr (kStride == 2) {
     Ints evens;
     for (int lane = 0; lane < kFloats; ++lane) evens[lane] = 2 * lane;
-    return __builtin_shuffle(load(from), load(from + kFloats), evens);
+    return CAIRN_SHUFFLE(load(from), load(from + kFloats), evens);
   } else {
     float lanes[kFloats];
     for (int lane = 0; lane < kFloats; ++lane) lanes[lane] = from[lane * stride];
@@ -464,7 +464,7 @@ void pick(int64_t count, const int32_t* places, const float* from, int64_t size,
         const int32_t first = places[at];
         Floats value;
         if (places[at + many - 1] - first < kFloats)
-          value = __builtin_shuffle(take(from + first, size - first), minus(place, first));
+          value = CAIRN_SHUFFLE(take(from + first, size - first), minus(place, first));
         else
           for (int lane = 0; lane < kFloats; ++lane) value[lane] = lane < many ? from[place[lane]] : 0.f;
         put(to + at, many, value);

@@ -36,6 +36,20 @@ CAIRN_INLINE Ints minus(Ints a, Ints b) {
   return reinterpret_cast<Ints>(reinterpret_cast<Words>(a) - reinterpret_cast<Words>(b));
 }
 CAIRN_INLINE Ints minus(Ints a, int32_t b) { return minus(a, Ints{} + b); }
+/// Lane i of CAIRN_SHUFFLE is lane places[i] of a vector, or of two after one another.
+#ifdef __clang__
+#define CAIRN_SHUFFLE shuffle
+CAIRN_INLINE Floats shuffle(Floats of, Ints places) {
+  Floats result;
+  for (int lane = 0; lane < kFloats; ++lane) result[lane] = of[places[lane] & (kFloats - 1)];
+  return result;
+}
+CAIRN_INLINE Floats shuffle(Floats first, Floats second, Ints places) {
+  return (places & kFloats) != 0 ? shuffle(second, places) : shuffle(first, places);
+}
+#else
+#define CAIRN_SHUFFLE __builtin_shuffle
+#endif
 CAIRN_INLINE Floats floats_of(Ints bits) { return reinterpret_cast<Floats>(bits); }
 /// Functions written lane by lane, which the compiler turns into one instruction.
 #define CAIRN_LANES(name, function)                       \
