@@ -1,3 +1,5 @@
+// Python pickles of plain values and NumPy arrays, in which CIFAR is published.
+
 #pragma once
 #include <deque>
 #include <string>
