@@ -1,10 +1,11 @@
 #include "data/cache.h"
-#include "support/fault.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
+
+#include "support/fault.h"
 
 namespace cairn::data {
 

@@ -105,8 +105,14 @@ OpenedData open_images(const std::string& folder, SamplerPtr sampler) {
 std::string folder_kind(const std::string& folder) {
   std::vector<std::string> unused;
   if (!mnist_files(folder, unused).empty()) return "mnist";
-  if (!cifar_files(folder, false).empty()) return "cifar10";
-  if (!cifar_files(folder, true).empty()) return "cifar100";
+  for (const bool hundred : {false, true}) {
+    const std::vector<std::string> files = cifar_files(folder, hundred);
+    if (files.empty()) continue;
+    // The pickles' names are plain words: the file of class names beside them tells.
+    const std::string beside = fs::path(files[0]).parent_path().string();
+    if (files[0].ends_with(".bin") || !files_below(beside, {}, {hundred ? "meta" : "batches.meta"}).empty())
+      return hundred ? "cifar100" : "cifar10";
+  }
   return "images";
 }
 

@@ -1,5 +1,4 @@
 #include "frontends/wire.h"
-#include "support/fault.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,6 +8,7 @@
 #include <cerrno>
 #include <protozero/exception.hpp>
 
+#include "support/fault.h"
 #include "support/pages.h"
 
 namespace cairn {

@@ -1,5 +1,4 @@
 #include "observe/counters.h"
-#include "support/fault.h"
 
 #include <fmt/format.h>
 #include <linux/perf_event.h>
@@ -8,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "support/fault.h"
 
 namespace cairn::observe {
 namespace {

@@ -121,8 +121,13 @@ def test_pickled_cifar_is_read_as_the_binary_files_are(tmp_path):
     path = cifar(tmp_path / "from")
     held = np.frombuffer((path / "data_batch_1.bin").read_bytes(), np.uint8).reshape(-1, 3073)
     (tmp_path / "python" / "cifar-10-batches-py").mkdir(parents=True)
+    (tmp_path / "python" / "cifar-10-batches-py" / "batches.meta").write_bytes(pickle.dumps({b"label_names": []}, 2))
     batch = {b"data": held[:, 1:].copy(), b"labels": held[:, 0].tolist()}
     (tmp_path / "python" / "cifar-10-batches-py" / "data_batch_1").write_bytes(pickle.dumps(batch, 2))
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    shutil.copy(JPEG, tmp_path / "photos" / "cat")
+    (tmp_path / "photos" / "train").write_text("a list of names")
+    assert told(tmp_path / "photos")["rows"] == 1
     assert told(tmp_path / "python")["columns"] == told(path)["columns"]
     cairn("convert", tmp_path / "python", "-o", tmp_path / "copy", "--to", "cifar10")
     assert (tmp_path / "copy" / "data_batch_1.bin").read_bytes() == held.tobytes()

@@ -275,7 +275,7 @@ void add_data(Verb& app, Run& run) {
   look.add_flag("--shuffle", data->shuffled, "rows from all over the data set, not the first");
   look.add_option("--html", data->html, "write a page with pictures");
   look.footer(
-      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's binary files, folders\n"
+      "\nMindRecord and TFRecord files, CSV, text, MNIST's idx files, CIFAR's files, folders\n"
       "of images.\n\nExamples:\n"
       "  cairn data inspect train.mindrecord0\n  cairn data inspect photos/ --rows 100 --shuffle --html photos.html\n"
       "  cairn data inspect part-00000-of-00008.tfrecord --json");

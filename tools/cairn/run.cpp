@@ -132,7 +132,7 @@ void add_run(Verb& app, Run& run) {
   verb.footer(
       "\nExamples:\n  cairn run model.om --input x=image.npy\n  cairn run model.onnx --input-shape=\"x:8,3,224,224\" "
       "-o out.npz\n"
-      "  cairn run saved_model/ --zeros --json\n  cairn run model.om --dump dumps/ --dump-data stats\n\n"
+      "  cairn run saved_model/ --zeros --json\n  cairn run model.om --dump dumps/ --dump-data stats\n"
       "  cairn launch -n 2 cairn run model.om --input x=images.npy -o out   each takes its part of x");
   verb.callback([once, &run] { run = [once] { return run_once(*once); }; });
 }

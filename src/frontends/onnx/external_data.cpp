@@ -1,11 +1,12 @@
 #include "frontends/onnx/external_data.h"
-#include "support/fault.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+
+#include "support/fault.h"
 
 namespace cairn::onnx {
 namespace {
