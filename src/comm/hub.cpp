@@ -207,6 +207,12 @@ void Hub::conclude() {
     members.push_back(seats_[i].about);
     if (seats_[i].left) left.insert(static_cast<int>(i));
   }
+  if (const std::string key = inquiry_->report.value("key", ""); !key.empty()) {
+    inquiry_->report["late"] = Json::array();
+    if (const auto found = exchanges_.find(key); found != exchanges_.end())
+      for (int rank : found->second.ranks)
+        if (!found->second.parts.count(rank)) inquiry_->report["late"].push_back(rank);
+  }
   const Verdict verdict = judge(inquiry_->report, inquiry_->answers, members, left);
   inquiry_.reset();
   if (!verdict.text.empty()) fault(verdict.text, verdict.rank);

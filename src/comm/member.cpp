@@ -140,8 +140,10 @@ std::vector<std::string> Member::exchange(const std::string& what, const std::ve
   const auto ready = [&] { return exchanged_.count(key) || failed(); };
   if (!news_.wait_for(lock, std::chrono::duration<double>(timeout_), ready)) {
     lock.unlock();
-    fault(fmt::format("rank {} waited {:.3g} s for the other members of \"{}\" to create it", rank_, timeout_, what));
-    check();
+    const std::string_view place = Place::current();
+    const std::string text =
+        fmt::format("the members of \"{}\" to create it{}{}", what, place.empty() ? "" : " at ", place);
+    inquire({{"key", key}, {"text", text}, {"ranks", ranks}, {"waited", timeout_}}, "for " + text);
   }
   if (!exchanged_.count(key)) {
     lock.unlock();
@@ -184,17 +186,19 @@ Json Member::calls() const {
 void Member::overdue(const Request& request, const std::vector<int>& ranks, double waited) {
   const std::string group(request.group);
   Json report = calls()[group];
-  report["type"] = "overdue";
-  report["group"] = group, report["ranks"] = ranks, report["rank"] = rank_, report["waited"] = waited;
-  const double grace = std::clamp(timeout_ / 4, 0.5, 3.0);
-  report["grace"] = grace;
+  report["group"] = group, report["ranks"] = ranks, report["waited"] = waited;
+  inquire(std::move(report), "in " + request.text());
+}
+
+void Member::inquire(Json report, const std::string& where) {
+  const double grace = std::clamp(timeout_ / 4, 0.5, 3.0), waited = report["waited"];
+  report["type"] = "overdue", report["rank"] = rank_, report["grace"] = grace;
   send(report);
   await_failure(2 * grace + 1);
   if (!failed())
-    fail_with(
-        fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited {:.3g} s "
-                    "in {}",
-                    rank_text(members_[0], 0), rank_, waited, request.text()));
+    fail_with(fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
+                          "{:.3g} s {}",
+                          rank_text(members_[0], 0), rank_, waited, where));
   check();
   std::abort();  // check() has thrown
 }

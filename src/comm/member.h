@@ -68,6 +68,8 @@ class Member {
   void hear(const Json& message);
   void send(const Json& message);
   void fail_with(const std::string& text);
+  /// Lets the hub find out for whom this rank waits; `where` completes "waited 3 s". Throws Error io.
+  [[noreturn]] void inquire(Json report, const std::string& where);
   Json calls() const;
 
   const int rank_;

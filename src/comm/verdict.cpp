@@ -8,6 +8,8 @@ namespace cairn::comm {
 
 namespace {
 
+constexpr std::string_view kSilent = "does not answer (it is stopped, or its machine is not reached)";
+
 // "all_reduce "w" f32[3] sum (train.py:41)"
 std::string call_text(const Json& call) {
   const std::string text = call.value("text", ""), place = call.value("place", "");
@@ -21,10 +23,28 @@ std::string behind_text(const std::string& who, const Json& call, int64_t number
                      call_text(call));
 }
 
+// Of the ranks that have not given their part of something that all create.
+Verdict judge_creation(const Json& report, const std::map<int, Json>& answers, const std::vector<Json>& members,
+                       const std::set<int>& left) {
+  const auto late = report.value("late", std::vector<int>());
+  const std::string waiting = fmt::format("rank {} waited {:.3g} s for {}", report.value("rank", 0),
+                                          report.value("waited", 0.0), report.value("text", ""));
+  const auto say = [&](int rank, std::string_view what) -> Verdict {
+    return {fmt::format("{} {} while {}", rank_text(members[static_cast<size_t>(rank)], rank), what, waiting), rank};
+  };
+  for (int rank : late)
+    if (left.count(rank)) return say(rank, "has left the job");
+  for (int rank : late)
+    if (!answers.count(rank)) return say(rank, kSilent);
+  if (!late.empty()) return say(late[0], "did not come to it");
+  return {waiting + ", longer than the job's timeout", -1};
+}
+
 }  // namespace
 
 Verdict judge(const Json& report, const std::map<int, Json>& answers, const std::vector<Json>& members,
               const std::set<int>& left) {
+  if (report.contains("late")) return judge_creation(report, answers, members, left);
   const int64_t number = report.value("number", int64_t{0});
   const std::string group = report.value("group", "");
   const auto ranks = report.value("ranks", std::vector<int>());
@@ -41,8 +61,7 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
       return {fmt::format("{} has left the job {}", who(rank), waiting), rank};
   for (int rank : ranks)
     if (!answers.count(rank))
-      return {fmt::format("{} does not answer (it is stopped, or its machine is not reached) {}", who(rank), waiting),
-              rank};
+      return {fmt::format("{} {} {}", who(rank), kSilent, waiting), rank};
   // The fewest agree with the one that is at fault; of two ranks that differ, the second is named.
   std::map<uint64_t, std::vector<int>> kinds;
   for (int rank : ranks)

@@ -145,20 +145,21 @@ cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
         assert "rank 1 (process" in outputs[rank] and "has ended without leaving the job" in outputs[rank]
 
 
+@pytest.mark.parametrize("step", [0, 3])  # while the group's memory is created, and after it
 @pytest.mark.parametrize("stopped", [0, 1])
-def test_a_stopped_rank_is_named_within_the_timeout(stopped):
-    script = """
-print("ready", flush=True)
+def test_a_stopped_rank_is_named_within_the_timeout(stopped, step):
+    script = f"""
 for step in range(1000000):
+    if (rank, step) == ({stopped}, {step}):
+        print("stops", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
     cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
 """
-    processes, _ = start(script, 3, timeout=2)
-    until(processes[stopped], "ready")
-    processes[stopped].send_signal(signal.SIGSTOP)
-    others = [process for i, process in enumerate(processes) if i != stopped]
-    for process in others:
-        output = process.communicate(timeout=30)[0]
-        assert f"rank {stopped} (process" in output and "does not answer" in output
+    processes, _ = start(script, 3, timeout=4)
+    until(processes[stopped], "stops")
+    for process in processes[:stopped] + processes[stopped + 1 :]:
+        output = process.communicate(timeout=60)[0]
+        assert f"rank {stopped} (process" in output and "does not answer" in output, output
     processes[stopped].kill()  # it would not end by itself
     processes[stopped].communicate(timeout=30)
 
