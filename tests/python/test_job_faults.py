@@ -54,7 +54,7 @@ SENTENCES = {
 @pytest.mark.parametrize("how", SENTENCES)
 def test_every_survivor_says_who_failed_and_where(how, tmp_path):
     status, survivors, summary = SENTENCES[how]
-    done = launch("-n", 3, "--timeout", 2, "--grace", 1, SCRIPT, tmp_path, "--how", how)
+    done = launch("-n", 3, "--timeout", 5, "--grace", 1, SCRIPT, tmp_path, "--how", how)
     assert done.returncode == status and re.search("error: launch: .*" + summary, done.stderr), done.stderr
     for rank in (0, 2):
         said = "\n".join(line for line in done.stderr.splitlines() if line.startswith(f"[{rank}]"))
@@ -63,14 +63,14 @@ def test_every_survivor_says_who_failed_and_where(how, tmp_path):
 
 @pytest.mark.parametrize("how", ["kill", "raise", "stop"])
 def test_restarts_go_on_from_the_checkpoint_with_equal_losses(how, tmp_path, alone):
-    done = launch("-n", 2, "--restarts", 1, "--timeout", 2, "--grace", 1, SCRIPT, tmp_path, "--how", how)
+    done = launch("-n", 2, "--restarts", 1, "--timeout", 5, "--grace", 1, SCRIPT, tmp_path, "--how", how)
     assert done.returncode == 0, done.stderr
     assert "all start again (1 of 1 restarts)" in done.stderr and "[0] goes on behind step 3" in done.stdout
     assert losses(tmp_path) == alone
 
 
 def test_a_job_goes_on_with_another_number_of_ranks(tmp_path, alone):
-    assert launch("-n", 2, "--timeout", 2, SCRIPT, tmp_path, "--how", "kill").returncode == 137
+    assert launch("-n", 2, "--timeout", 5, SCRIPT, tmp_path, "--how", "kill").returncode == 137
     done = launch("-n", 3, SCRIPT, tmp_path)
     assert "[2] goes on behind step 3" in done.stdout
     np.testing.assert_allclose(losses(tmp_path), alone, rtol=1e-5)
@@ -86,7 +86,7 @@ def test_random_faults_never_hang_and_restarts_give_equal_losses(tmp_path):
     for number in range(300):
         out = tmp_path / str(number)
         out.mkdir()
-        process = start("-n", 4, "--restarts", 1, "--timeout", 2, "--grace", 1, SCRIPT, out, "--steps", 12, "--pause", 0.05)
+        process = start("-n", 4, "--restarts", 1, "--timeout", 5, "--grace", 1, SCRIPT, out, "--steps", 12, "--pause", 0.05)
         time.sleep(chance.uniform(0, 1.5))
         ranks = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         how = chance.choice([signal.SIGKILL, signal.SIGSTOP])

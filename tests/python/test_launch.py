@@ -121,9 +121,11 @@ def test_the_first_failure_ends_all_and_is_named(how, status, sentence, tmp_path
 def test_what_ignores_a_request_to_end_is_killed_with_its_children(tmp_path):
     text = (
         "import os, signal, subprocess, sys, time\n"
-        "if os.environ['RANK_ID'] == '1': time.sleep(1.5), sys.exit(1)\n"
+        "if os.environ['RANK_ID'] == '1':\n"
+        "    while not os.path.exists(sys.argv[1]): time.sleep(0.02)\n"
+        "    sys.exit(1)\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "child = subprocess.Popen(['sleep', '99'])\nopen(sys.argv[1], 'w').write(f'{os.getpid()} {child.pid}')\ntime.sleep(99)\n"
+        "child = subprocess.Popen(['sleep', '99'])\nopen(sys.argv[1] + '.part', 'w').write(f'{os.getpid()} {child.pid}')\nos.rename(sys.argv[1] + '.part', sys.argv[1])\ntime.sleep(99)\n"
     )
     done = launch("-n", 2, "--grace", 0, script(tmp_path, text), tmp_path / "pids")
     assert done.returncode == 1
