@@ -8,6 +8,7 @@
 
 #include "data/mindrecord_schema.h"
 #include "support/files.h"
+#include "support/part_file.h"
 
 namespace cairn::data {
 
@@ -93,6 +94,7 @@ struct MindFile {
 
   explicit MindFile(const std::string& path, bool with_rows = true) : path(path) {
     try {
+      complete_renames(path);
       read_header();
       if (with_rows) read_index();
     } catch (const nlohmann::json::exception& error) {
@@ -316,7 +318,9 @@ class MindSource : public Source {
 }  // namespace
 
 std::vector<std::string> mindrecord_shards(const std::string& path) {
-  const std::vector<std::string> shards = MindFile(path, false).shards;
+  std::vector<std::string> shards = MindFile(path, false).shards;
+  complete_renames(fs::path(path).parent_path() / shards[0]);
+  shards = MindFile(path, false).shards;
   if (std::find(shards.begin(), shards.end(), fs::path(path).filename()) == shards.end())
     fail(ErrorKind::io, path, "is called [{}] in its header; MindRecord files cannot be renamed",
          fmt::join(shards, ", "));

@@ -324,10 +324,9 @@ void MindWriter::commit() {
       fail(ErrorKind::io, shard.path, "cannot be written: {}", reason(errno));
     shard.rows.finish();
   }
-  for (auto& shard : shards_) {
-    shard->index_part.commit();
-    shard->part.commit();
-  }
+  std::vector<PartFile*> files;
+  for (auto& shard : shards_) files.insert(files.end(), {&shard->part, &shard->index_part});
+  PartFile::commit_all(files);
 }
 
 MindSchema schema_of(const std::vector<std::string>& columns, const Row& row) {

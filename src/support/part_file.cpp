@@ -21,6 +21,7 @@
 #include <set>
 
 #include "support/fault.h"
+#include "support/files.h"
 #include "support/fork.h"
 
 namespace cairn {
@@ -93,6 +94,32 @@ void remove_if_left(int folder, const char* name) {
   ::close(file);
 }
 
+constexpr std::string_view kRenames = ".renames";
+
+std::string list_of_renames(const std::string& path) {
+  return (folder_of(path) / fmt::format(".{}{}", fs::path(path).filename().string().substr(0, 200), kRenames)).string();
+}
+
+// The list holds pairs of a part file's name and the name that it gets. Only part files are renamed, and only within the folder.
+void complete_listed(const std::string& path) {
+  const std::string list = fs::exists(path) ? read_file(path) : "";
+  std::vector<std::string> names;
+  for (size_t begin = 0, end; (end = list.find('/', begin)) != std::string::npos; begin = end + 1)
+    names.push_back(list.substr(begin, end - begin));
+  for (size_t i = 0; i + 1 < names.size(); i += 2) {
+    const fs::path part = folder_of(path) / names[i], target = folder_of(path) / names[i + 1];
+    const int file = is_part_name(names[i]) ? ::open(part.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (file < 0) continue;  // renamed already
+    const bool alive = ::flock(file, LOCK_EX | LOCK_NB) != 0;
+    const bool failed = !alive && ::rename(part.c_str(), target.c_str()) != 0;
+    const int code = errno;
+    ::close(file);
+    if (alive) return;
+    if (failed) refuse(target.string(), "was not replaced when its writer was ended, and cannot be now", code);
+  }
+  if (!names.empty()) ::unlink(path.c_str());
+}
+
 void remove_left_parts(const fs::path& path) {
   static std::mutex* mutex = new std::mutex;
   static auto* seen = new std::set<std::string>;
@@ -107,8 +134,13 @@ void remove_left_parts(const fs::path& path) {
   }
   DIR* folder = ::opendir(path.c_str());
   if (!folder) return;
-  while (const dirent* entry = ::readdir(folder))
-    if (is_part_name(entry->d_name)) remove_if_left(::dirfd(folder), entry->d_name);
+  std::vector<std::string> parts;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (is_part_name(name)) parts.emplace_back(name);
+    if (name.starts_with('.') && name.ends_with(kRenames)) complete_listed(path / name);
+  }
+  for (const std::string& part : parts) remove_if_left(::dirfd(folder), part.c_str());
   ::closedir(folder);
 }
 
@@ -224,12 +256,43 @@ void PartFile::write(std::string_view bytes) { write_all(descriptor_, bytes, pat
 
 void PartFile::commit() {
   if (part_.empty()) return close();
+  sync();
+  rename();
+}
+
+void PartFile::sync() {
   if (synced_ && ::fsync(descriptor_) != 0) refuse(path_, "cannot be written");
+}
+
+void PartFile::rename() {
   if (::rename(part_.c_str(), path_.c_str()) != 0) refuse(path_, "cannot be replaced");
   part_.clear();
   leave_part(std::exchange(slot_, kSlots));
   if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) refuse(path_, "cannot be written");
   if (synced_) sync_folder(path_);
+}
+
+void PartFile::commit_all(const std::vector<PartFile*>& files) {
+  const fs::path folder = folder_of(files.at(0)->path_);
+  std::string list;
+  for (PartFile* file : files) {
+    if (file->part_.empty() || folder_of(file->path_) != folder) {  // nothing is renamed, or not in one folder
+      for (PartFile* each : files) each->commit();
+      return;
+    }
+    file->sync();
+    list += fs::path(file->part_).filename().string() + '/' + fs::path(file->path_).filename().string() + '/';
+  }
+  PartFile renames(list_of_renames(files[0]->path_));
+  renames.write(list);
+  for (PartFile* file : files) leave_part(std::exchange(file->slot_, kSlots));  // from here on they are complete
+  renames.commit();
+  for (PartFile* file : files) file->rename();
+  ::unlink(renames.path_.c_str());
+}
+
+void complete_renames(const std::string& path) {
+  complete_listed(list_of_renames(target_of(path).path));
 }
 
 size_t remove_part_files() noexcept {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cairn {
 
@@ -26,8 +27,13 @@ class PartFile {
   const std::string& part() const { return part_; }
   /// Called when the content is complete: renames the part file to `path`.
   void commit();
+  /// Commits files that belong together: a list of the renames lies beside the first one until all are made, so that
+  /// complete_renames(), and the next write of a process into the folder, go on where a writer ended.
+  static void commit_all(const std::vector<PartFile*>& files);
 
  private:
+  void sync();
+  void rename();
   void open_part(unsigned permissions);
   void close();
 
@@ -37,6 +43,9 @@ class PartFile {
   int descriptor_ = -1;
   size_t slot_;  // its slot in the list for remove_part_files()
 };
+
+/// Makes the renames that a commit_all() whose first file was `path` has left, if its writer is gone. Throws Error io.
+void complete_renames(const std::string& path);
 
 /// Removes the part files that this process is writing and returns their number; safe in a signal handler.
 size_t remove_part_files() noexcept;

@@ -357,6 +357,29 @@ def test_what_was_there_stays_until_a_writer_commits(tmp_path):
     assert column(data.mindrecord(path)) == [0, 1, 2, 3]
 
 
+def test_a_writer_that_is_killed_among_its_files_leaves_all_old_or_all_new(tmp_path):
+    """Each file is renamed by itself: the next reader makes the renames that are missing."""
+    data.write_mindrecord(numbers(8), tmp_path / "rows", shards=4)
+    renames, interrupted = tmp_path / ".rows0.renames", 0
+    for _ in range(20):
+        child = os.fork()
+        if child == 0:
+            for first in range(1000, 1000000, 1000):
+                writer = data.MindRecordWriter(tmp_path / "rows", {"x": ("int64", None)}, shards=4)
+                for number in range(first, first + 8 + first // 1000 % 3):
+                    writer.write({"x": np.int64(number)})
+                writer.commit()
+            os._exit(0)
+        while not renames.exists():
+            pass
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        interrupted += renames.exists()
+        found = sorted(column(data.mindrecord(tmp_path / "rows0")))
+        assert found == list(range(found[0], found[0] + 8 + found[0] // 1000 % 3)) and not renames.exists()
+    assert interrupted
+
+
 def mutants(good, count, seed=0):
     rng = np.random.RandomState(seed)
     used = np.flatnonzero(np.frombuffer(good, np.uint8))

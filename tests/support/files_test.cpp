@@ -210,6 +210,59 @@ TEST_F(Files, PartsOfDeadWritersGoAndThoseOfLivingOnesStay) {
   EXPECT_EQ(entries(), 5u);  // b, c and the user's
 }
 
+TEST_F(Files, RenamesThatAWriterLeftAreMadeByTheNextReaderOrWriter) {
+  for (bool by_reader : {true, false}) {
+    write_file(folder_ / "a", "old a");
+    write_file(folder_ / "b", "old b");
+    const pid_t child = ::fork();
+    if (child == 0) {  // as far as commit_all() comes with its list and the first rename
+      PartFile a(folder_ / "a"), b(folder_ / "b");
+      a.write("new a"), b.write("new b");
+      const auto name = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
+      std::ofstream(folder_ / ".a.renames") << name(a.part()) << "/a/" << name(b.part()) << "/b/";
+      a.commit();
+      ::kill(::getpid(), SIGKILL);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(read_file(folder_ / "b"), "old b");
+    if (by_reader) {
+      complete_renames(folder_ / "a");
+    } else {
+      const pid_t writer = ::fork();
+      if (writer == 0) {
+        write_file(folder_ / "c", "c");
+        ::_exit(0);
+      }
+      ::waitpid(writer, &status, 0);
+    }
+    EXPECT_EQ(read_file(folder_ / "a"), "new a");
+    EXPECT_EQ(read_file(folder_ / "b"), "new b");
+    EXPECT_EQ(entries(), by_reader ? 2u : 3u);
+  }
+}
+
+TEST_F(Files, AListOfRenamesMovesPartFilesOfItsFolderAlone) {
+  write_file(folder_ / "mine", "mine");
+  write_file(folder_ / "a", "old");
+  std::ofstream(folder_ / ".a.renames") << "mine/a/.mine.1-2.3.part/a/";
+  complete_renames(folder_ / "a");
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+  EXPECT_EQ(read_file(folder_ / "mine"), "mine");
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(Files, FilesThatBelongTogetherAreCommittedTogether) {
+  write_file(folder_ / "a", "old");
+  {
+    PartFile a(folder_ / "a"), b(folder_ / "b");
+    a.write("new a"), b.write("new b");
+    PartFile::commit_all({&a, &b});
+  }
+  EXPECT_EQ(read_file(folder_ / "a") + read_file(folder_ / "b"), "new anew b");
+  EXPECT_EQ(entries(), 2u);
+}
+
 TEST_F(Files, ASignalHandlerRemovesWhatIsBeingWritten) {
   write_file(folder_ / "b", "old");
   {
