@@ -1,5 +1,6 @@
 // Python's view of sources, samplers, and writers of files of rows.
 #include "data/mindrecord.h"
+#include "data/opened.h"
 #include "data/tfrecord.h"
 #include "data_module.h"
 
@@ -78,6 +79,7 @@ void add_sources(nb::module_& module) {
   module.def("cifar", [](Names files, int labels, Names columns, const SamplerHandle& sampler, std::string where) {
     return made(cifar(files, labels, columns, sampler.sampler, where));
   });
+  module.def("cifar_files", &cifar_files);
   module.def("text_files", [](Names files, const SamplerHandle& sampler, std::string where) {
     return made(text_files(files, sampler.sampler, where));
   });

@@ -69,17 +69,6 @@ std::vector<std::pair<std::string, std::string>> mnist_files(const std::string& 
   return pairs;
 }
 
-/// The binary files where there are any, else the pickles.
-std::vector<std::string> cifar_files(const std::string& folder, bool hundred) {
-  std::vector<std::string> names{"train", "test"};
-  if (!hundred) names = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"};
-  std::vector<std::string> binary;
-  for (const std::string& name : names) binary.push_back(name + ".bin");
-  const std::vector<std::string> found =
-      files_below(folder, {hundred ? "cifar-100-binary" : "cifar-10-batches-bin"}, binary);
-  return found.empty() ? files_below(folder, {hundred ? "cifar-100-python" : "cifar-10-batches-py"}, names) : found;
-}
-
 OpenedData open_images(const std::string& folder, SamplerPtr sampler) {
   OpenedData opened{"images", {}, nullptr, sorted_names(folder, true)};
   std::erase_if(opened.classes, [](const std::string& name) { return name.starts_with("."); });
@@ -175,6 +164,18 @@ std::vector<std::string> shards_of(const std::string& path, const std::string& k
 std::shared_ptr<const Source> as_source(const NodePtr& node) { return std::dynamic_pointer_cast<const Source>(node); }
 
 }  // namespace
+
+std::vector<std::string> cifar_files(const std::string& folder, bool hundred, const std::string& usage) {
+  std::vector<std::string> names{"train", "test"}, binary;
+  if (!hundred) names = {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch"};
+  if (!usage.empty())
+    std::erase_if(names, [&](const auto& name) { return name.starts_with("test") != (usage == "test"); });
+  for (const std::string& name : names) binary.push_back(name + ".bin");
+  using Names = std::vector<std::string>;
+  const Names with_binary = hundred ? Names{"cifar-100-binary"} : Names{"cifar-10-batches-bin", "cifar-10-verify-bin"};
+  const Names found = files_below(folder, with_binary, binary);
+  return found.empty() ? files_below(folder, {hundred ? "cifar-100-python" : "cifar-10-batches-py"}, names) : found;
+}
 
 std::vector<std::string> data_kinds() { return {std::begin(kKinds), std::end(kKinds)}; }
 

@@ -14,6 +14,9 @@ struct OpenedData {
 
 /// Finds out what `path` holds, unless `kind` tells; the sampler chooses rows. Throws Error: what was looked for, and what is there.
 OpenedData open_data(const std::string& path, const std::string& kind, SamplerPtr sampler);
+/// CIFAR's files in a folder or in one of the usual names below it, those of usage train or test, or all: the binary ones where
+/// there are any, else the pickles. Empty when there are none.
+std::vector<std::string> cifar_files(const std::string& folder, bool hundred, const std::string& usage = "");
 /// The kinds that open_data() and make_target() know.
 std::vector<std::string> data_kinds();
 

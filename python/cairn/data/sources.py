@@ -71,35 +71,25 @@ def mnist(folder, usage="train", shuffle=False, sampler=None, shards=None, count
     return Dataset(_data.mnist(idx_files(os.fspath(folder), usage), chosen(shuffle, sampler, shards, count), script_line()))
 
 
-def cifar(folder, parts, inner, names, sampler):
-    """CIFAR of either layout: binary files, or pickles, in the folder or one of `inner` below it."""
-    for place in (folder, *(os.path.join(folder, each) for each in inner)):
-        for ending in (".bin", ""):
-            files = [path for path in (os.path.join(place, part + ending) for part in parts) if os.path.isfile(path)]
-            if files:
-                return _data.cifar(files, len(names) - 1, list(names), sampler, script_line())
-    held = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
-    raise RuntimeError(f"Invalid data, neither {parts[0]}.bin nor {parts[0]} in {folder} or {', '.join(inner)} below it; it holds: {held}")
-
-
-CIFAR10 = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
-CIFAR100 = {"train": ["train"], "test": ["test"]}
-
-
-def _parts(table, usage):
-    return [part for each in ([usage] if usage else table) for part in table[each]]
+def cifar(folder, usage, names, sampler):
+    """CIFAR of either layout and of as many labels as `names` has beside the image: usage is train, test or all."""
+    folder, hundred = os.fspath(folder), len(names) == 3
+    files = _data.cifar_files(folder, hundred, "" if usage in (None, "all") else usage)
+    if not files:
+        wanted = {"test": "test" if hundred else "test_batch"}.get(usage, "train" if hundred else "data_batch_1")
+        held = ", ".join(sorted(os.listdir(folder))[:8]) or "nothing"
+        raise RuntimeError(f"Invalid data, neither {wanted}.bin nor {wanted} in {folder} or its CIFAR folder; it holds: {held}")
+    return _data.cifar(files, len(names) - 1, list(names), sampler, script_line())
 
 
 def cifar10(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-10: image u8 [32, 32, 3], label u32; the binary and the pickled layout."""
-    inner = ("cifar-10-batches-bin", "cifar-10-batches-py")
-    return Dataset(cifar(os.fspath(folder), _parts(CIFAR10, usage), inner, ("image", "label"), chosen(shuffle, sampler, shards, count)))
+    return Dataset(cifar(folder, usage, ("image", "label"), chosen(shuffle, sampler, shards, count)))
 
 
 def cifar100(folder, usage="train", shuffle=False, sampler=None, shards=None, count=None):
     """CIFAR-100: image u8 [32, 32, 3], coarse_label and fine_label u32."""
-    return Dataset(cifar(os.fspath(folder), _parts(CIFAR100, usage), ("cifar-100-binary", "cifar-100-python"),
-                         ("image", "coarse_label", "fine_label"), chosen(shuffle, sampler, shards, count)))  # fmt: skip
+    return Dataset(cifar(folder, usage, ("image", "coarse_label", "fine_label"), chosen(shuffle, sampler, shards, count)))
 
 
 def folder_classes(folder):

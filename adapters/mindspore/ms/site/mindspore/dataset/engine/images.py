@@ -88,20 +88,14 @@ class FashionMnistDataset(MnistDataset):
 class Cifar10Dataset(Labelled):
     """CIFAR-10, in its binary or its Python form, in the folder or one below: image uint8 32x32x3, label uint32."""
 
-    parts = sources.CIFAR10
-    inner = ("cifar-10-batches-bin", "cifar-10-batches-py", "cifar-10-verify-bin")
-
     def open(self, sampler):
-        parts = [part for kind, names in self.parts.items() if self.usage in (kind, "all") for part in names]
-        return sources.cifar(self.dataset_dir, parts, self.inner, self.names, sampler)
+        return sources.cifar(self.dataset_dir, self.usage, self.names, sampler)
 
 
 class Cifar100Dataset(Cifar10Dataset):
     """CIFAR-100: image, coarse_label, fine_label."""
 
     names = ("image", "coarse_label", "fine_label")
-    parts = sources.CIFAR100
-    inner = ("cifar-100-binary", "cifar-100-python")
 
 
 class ImageFolderDataset(Native):
