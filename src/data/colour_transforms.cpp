@@ -50,34 +50,22 @@ Apply normalize_pad(const Options& options) {
   });
 }
 
-Apply invert(const Options&) {
-  return each_column([](const Array& value, Random&) {
-    if (value.type.kind != Kind::u8)
-      fail(ErrorKind::invalid_argument, "", "expects uint8, found {}", name_of(value.type));
-    Array made = Array::make(Kind::u8, value.shape);
-    std::transform(value.as<uint8_t>(), value.as<uint8_t>() + value.count(), made.write<uint8_t>(),
-                   [](uint8_t x) { return 255 - x; });
-    return made;
-  });
-}
-
-/// CHW from 0 to 1.
+/// CHW, 255 as 1.
 Apply to_tensor(const Options& options) {
   const auto kind = static_cast<Kind>(static_cast<int>(options.one("kind", static_cast<double>(Kind::f32))));
   return each_column([kind](const Array& image, Random&) {
     const int64_t channels = channels_of(image), pixels = channels ? image.count() / channels : 0;
     const Array floats = cast(image, Kind::f32);
-    const float factor = image.type.kind == Kind::u8 ? 1 / 255.f : 1.f;
     Array made = Array::make(Kind::f32, {channels, image.shape[0], image.shape[1]});
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t i = 0; i < pixels; ++i)
-        made.write<float>()[c * pixels + i] = floats.as<float>()[i * channels + c] * factor;
+        made.write<float>()[c * pixels + i] = floats.as<float>()[i * channels + c] * (1 / 255.f);
     return cast(made, kind);
   });
 }
 
-/// As OpenCV's RGB2GRAY of u8: weights of 14 bits.
-int gray_of(const uint8_t* rgb) { return (rgb[0] * 4899 + rgb[1] * 9617 + rgb[2] * 1868 + (1 << 13)) >> 14; }
+/// As OpenCV's RGB2GRAY of u8: weights of 15 bits.
+int gray_of(const uint8_t* rgb) { return (rgb[0] * 9798 + rgb[1] * 19235 + rgb[2] * 3735 + (1 << 14)) >> 15; }
 
 void check_rgb(const Array& image) {
   if (channels_of(image) != 3 || image.type.kind != Kind::u8)
@@ -101,31 +89,82 @@ Apply grayscale(const Options& options) {
   });
 }
 
-void brightness(std::span<uint8_t> image, float amount) {
-  for (uint8_t& value : image) value = to_u8(static_cast<float>(value) * amount);
+Array copied(const Array& image) {
+  Array made = Array::make(image.type, image.shape);
+  std::memcpy(made.bytes(), image.data, image.size());
+  return made;
+}
+
+// Of u8 and f32; the means and shades of gray of f32 have its own scale.
+template <class T>
+T stored(float value) {
+  if constexpr (std::is_same_v<T, uint8_t>)
+    return to_u8(value);
+  else
+    return value;
+}
+
+template <class T>
+double shade_of(const T* rgb) {
+  if constexpr (std::is_same_v<T, uint8_t>)
+    return gray_of(rgb);
+  else
+    return 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
+}
+
+void brightness(Array& image, float amount) {
+  const bool known = with_number(image.type.kind, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t i = 0; i < image.count(); ++i) {
+      const float value = static_cast<float>(image.as<T>()[i]) * amount;
+      if constexpr (std::is_floating_point_v<T>)
+        image.write<T>()[i] = static_cast<T>(value);
+      else
+        image.write<T>()[i] = static_cast<T>(std::clamp<double>(std::nearbyint(value), std::numeric_limits<T>::lowest(),
+                                                                static_cast<double>(std::numeric_limits<T>::max())));
+    }
+  });
+  if (!known) fail(ErrorKind::invalid_argument, "", "expects numbers, found {}", name_of(image.type));
+}
+
+/// f of the colours of a pixel, as u8 or f32.
+template <class F>
+void with_colours(Array& image, F&& f) {
+  if (image.type.kind == Kind::f32 && channels_of(image) == 3)
+    return f(std::span(image.write<float>(), static_cast<size_t>(image.count())));
+  check_rgb(image);
+  f(std::span(image.write<uint8_t>(), image.size()));
 }
 
 /// amount * value + (1 - amount) * other, as OpenCV sums two images.
-uint8_t blended(uint8_t value, double amount, int other) {
-  return to_u8(static_cast<float>(value * amount + other * (1 - amount)));
+template <class T>
+T blended(T value, double amount, double other) {
+  return stored<T>(static_cast<float>(value * amount + other * (1 - amount)));
 }
 
-void contrast(std::span<uint8_t> image, float amount) {
-  double sum = 0;
-  for (size_t i = 0; i < image.size(); i += 3) sum += gray_of(&image[i]);
-  const int middle = static_cast<int>(sum / std::max(1.0, static_cast<double>(image.size() / 3)) + 0.5);
-  for (uint8_t& value : image) value = blended(value, amount, middle);
+void contrast(Array& image, float amount) {
+  with_colours(image, [&](auto values) {
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); i += 3) sum += shade_of(&values[i]);
+    double middle = sum / std::max(1.0, static_cast<double>(values.size() / 3));
+    if (image.type.kind == Kind::u8) middle = std::floor(middle + 0.5);
+    for (auto& value : values) value = blended(value, amount, middle);
+  });
 }
 
-void saturation(std::span<uint8_t> image, float amount) {
-  for (size_t i = 0; i < image.size(); i += 3) {
-    const int gray = gray_of(&image[i]);
-    for (size_t c = 0; c < 3; ++c) image[i + c] = blended(image[i + c], amount, gray);
-  }
+void saturation(Array& image, float amount) {
+  with_colours(image, [amount](auto values) {
+    for (size_t i = 0; i < values.size(); i += 3) {
+      const double gray = shade_of(&values[i]);
+      for (size_t c = 0; c < 3; ++c) values[i + c] = blended(values[i + c], amount, gray);
+    }
+  });
 }
 
 /// OpenCV's RGB2HSV_FULL of u8, the hue turned within a byte, and back.
-void hue(std::span<uint8_t> image, float amount) {
+void hue(Array& made, float amount) {
+  check_rgb(made);
+  const std::span<uint8_t> image(made.write<uint8_t>(), made.size());
   const auto turn = static_cast<int>(amount * 255);
   for (size_t i = 0; i < image.size(); i += 3) {
     const int red = image[i], green = image[i + 1], blue = image[i + 2];
@@ -148,8 +187,8 @@ void hue(std::span<uint8_t> image, float amount) {
 /// Each change by a random amount of its range, in random order.
 Apply random_color_adjust(const Options& options) {
   struct Step {
-    void (*change)(std::span<uint8_t>, float);
-    double low, high, idle;
+    void (*change)(Array&, float);
+    double low, high, idle;  // idle: the amount that changes nothing
   };
   std::vector<Step> steps;
   const std::pair<const char*, Step> all[] = {{"brightness", {brightness, 0, 0, 1}},
@@ -162,21 +201,31 @@ Apply random_color_adjust(const Options& options) {
     steps.push_back(step);
   }
   return each_column([steps](const Array& image, Random& random) {
-    check_rgb(image);
     std::vector<Step> order = steps;
     random.shuffle(order);
-    Array made = Array::make(Kind::u8, image.shape);
-    std::memcpy(made.bytes(), image.data, image.size());
+    Array made = copied(image);
     for (const Step& step : order)
       if (const double amount = random.uniform(step.low, step.high); amount != step.idle)
-        step.change({made.write<uint8_t>(), made.size()}, static_cast<float>(amount));
+        step.change(made, static_cast<float>(amount));
+    return made;
+  });
+}
+
+Apply adjust_hue(const Options& options) {
+  return each_column([amount = static_cast<float>(options.one("factor"))](const Array& image, Random&) {
+    Array made = copied(image);
+    hue(made, amount);  // by 0 as well, which rounds
     return made;
   });
 }
 
 constexpr TransformRow kColourTransforms[] = {
-    {"rescale", rescale},     {"normalize_pad", normalize_pad}, {"invert", invert},
-    {"to_tensor", to_tensor}, {"grayscale", grayscale},         {"random_color_adjust", random_color_adjust},
+    {"rescale", rescale},
+    {"normalize_pad", normalize_pad},
+    {"to_tensor", to_tensor},
+    {"grayscale", grayscale},
+    {"random_color_adjust", random_color_adjust},
+    {"adjust_hue", adjust_hue},
 };
 
 }  // namespace

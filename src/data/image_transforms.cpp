@@ -228,6 +228,7 @@ Apply vertical_flip(const Options& options) {
 
 Apply hwc2chw(const Options&) {
   return each_column([](const Array& image, Random&) {
+    if (image.shape.size() == 2) return image;
     const int64_t channels = channels_of(image), pixels = channels ? image.count() / channels : 0;
     Array made = Array::make(image.type, {channels, image.shape[0], image.shape[1]});
     with_number(image.type.kind, [&](auto zero) {

@@ -42,6 +42,20 @@ Apply by_levels(std::function<Levels(Random&)> draw) {
   });
 }
 
+/// 255 - x of the values from `low` to `high`.
+Array turned_round(const Array& image, double low, double high) {
+  Array made = Array::make(image.type, image.shape);
+  const bool known = with_number(image.type.kind, [&](auto zero) {
+    using T = decltype(zero);
+    std::transform(image.as<T>(), image.as<T>() + image.count(), made.write<T>(), [=](T x) {
+      const auto value = static_cast<double>(x);
+      return value >= low && value <= high ? static_cast<T>(255 - x) : x;
+    });
+  });
+  if (!known) fail(ErrorKind::invalid_argument, "", "expects numbers, found {}", name_of(image.type));
+  return made;
+}
+
 /// The highest bits, so many as are drawn from a range.
 Apply posterize(const Options& options) {
   const auto low = static_cast<int64_t>(options.all("bits").at(0)),
@@ -52,23 +66,30 @@ Apply posterize(const Options& options) {
   });
 }
 
-/// Values within bounds turned round; random: the bounds are drawn from the range.
+/// Values within bounds turned round, 255 - x; random: the bounds are drawn from the range.
 Apply solarize(const Options& options) {
   const auto low = static_cast<int64_t>(options.all("threshold").at(0)),
              high = static_cast<int64_t>(options.all("threshold").at(1));
   const bool drawn = options.one("random", 0) != 0;
-  return by_levels([=](Random& random) {
-    int64_t from = low, to = high;
+  return each_column([=](const Array& image, Random& random) {
+    channels_of(image);
+    double from = static_cast<double>(low), to = static_cast<double>(high);
     if (drawn) {
-      from = low + random.below(high - low + 1), to = low + random.below(high - low + 1);
+      from = static_cast<double>(low + random.below(high - low + 1));
+      to = static_cast<double>(low + random.below(high - low + 1));
       if (from > to) std::swap(from, to);
     }
-    return levels_of(
-        [=](int value) { return static_cast<uint8_t>(value >= from && value <= to ? 255 - value : value); });
+    return turned_round(image, from, to);
   });
 }
 
-/// gain * x ** gamma of values from 0 to 1.
+Apply invert(const Options&) {
+  return each_column([](const Array& image, Random&) {
+    return turned_round(image, -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity());
+  });
+}
+
+/// gain * x ** gamma of u8 as values from 0 to 1; (gain * x) ** gamma of floats, as f32.
 Apply adjust_gamma(const Options& options) {
   const auto gamma = options.one("gamma"), gain = options.one("gain", 1);
   return each_column([=](const Array& image, Random&) {
@@ -80,12 +101,11 @@ Apply adjust_gamma(const Options& options) {
     }
     if (image.type.kind < Kind::f16)
       fail(ErrorKind::unsupported, "", "expects uint8 or floats, found {}", name_of(image.type));
-    Array made = cast(image, Kind::f64);
-    for (int64_t i = 0; i < made.count(); ++i) {
-      double& value = made.write<double>()[i];
-      value = std::clamp(gain * std::pow(value, gamma), 0.0, 1.0);
-    }
-    return cast(made, image.type.kind);
+    const Array from = cast(image, Kind::f64);
+    Array made = Array::make(Kind::f64, image.shape);
+    std::transform(from.as<double>(), from.as<double>() + from.count(), made.write<double>(),
+                   [=](double value) { return std::clamp(std::pow(gain * value, gamma), 0.0, 1.0); });
+    return cast(made, image.type.kind == Kind::f64 ? Kind::f32 : image.type.kind);
   });
 }
 
@@ -195,8 +215,8 @@ Apply lighting(const Options& options) {
 }
 
 constexpr TransformRow kLevelTransforms[] = {
-    {"posterize", posterize}, {"solarize", solarize}, {"adjust_gamma", adjust_gamma}, {"auto_contrast", auto_contrast},
-    {"equalize", equalize},   {"cut_out", cut_out},   {"lighting", lighting}};
+    {"posterize", posterize},         {"solarize", solarize}, {"invert", invert},   {"adjust_gamma", adjust_gamma},
+    {"auto_contrast", auto_contrast}, {"equalize", equalize}, {"cut_out", cut_out}, {"lighting", lighting}};
 
 }  // namespace
 

@@ -15,6 +15,15 @@ def picture(height=19, width=32):
     return np.clip(np.stack(waves, -1) + noise, 0, 255).astype(np.uint8)
 
 
+def _in_turn(*operations):
+    def made(image):
+        for operation in operations:
+            image = operation(image)
+        return image
+
+    return made
+
+
 def cases(vision, transforms):
     """{name: (transform, most difference of a value, share of values that may differ)}; modules real or ours."""
     inter, made = vision.Inter, {}
@@ -32,6 +41,25 @@ def cases(vision, transforms):
         made[f"contrast {factor}"] = vision.AdjustContrast(factor), 1, 0.02
         made[f"saturation {factor}"] = vision.AdjustSaturation(factor), 1, 0.03
         made[f"sharpness {factor}"] = vision.AdjustSharpness(factor), 1, 0.02
+    for name, resample in (("cubic", inter.CUBIC), ("area", inter.AREA)):
+        made[f"rotate {name}"] = vision.Rotate(30, resample, True, None, (7, 8, 9)), 1, 0.02
+        made[f"affine {name}"] = vision.Affine(-50, (0, 0.3), 0.6, 10.0, resample, (7, 8, 9)), 1, 0.02
+    corners, others = [[0, 0], [30, 0], [30, 18], [0, 18]], [[2, 3], [27, 1], [31, 16], [1, 19]]
+    for name in ("NEAREST", "LINEAR", "CUBIC"):
+        made[f"perspective {name}"] = vision.Perspective(corners, others, getattr(inter, name)), 1, 0.02
+    made["hue by nothing"] = vision.AdjustHue(0), 1, 0.02
+    for mode in ("BGR2BGRA", "RGBA2BGR", "RGB2BGR", "RGB2GRAY", "BGR2GRAY", "RGB2BGRA", "BGRA2RGBA"):
+        made[f"colours {mode}"] = vision.ConvertColor(getattr(vision.ConvertMode, f"COLOR_{mode}")), 0, 0
+    made["erase"] = vision.Erase(12, 3, 10, 6, (1, 2, 3)), 0, 0
+    for mode in vision.SliceMode:
+        made[f"patches {mode.name}"] = (lambda image, mode=mode: vision.SlicePatches(3, 5, mode, 7)(image)[13]), 0, 0
+    for name, operations in {
+        "hsv": [vision.RgbToHsv(True)], "hsv and back": [vision.RgbToHsv(True), vision.HsvToRgb(True)], "brightness": [vision.AdjustBrightness(0.4)],
+        "contrast": [vision.AdjustContrast(1.7)], "saturation": [vision.AdjustSaturation(1.7)], "sharpness": [vision.AdjustSharpness(1.7)],
+        "invert": [vision.Invert()], "gamma": [vision.AdjustGamma(2.2, 0.5)], "to tensor": [vision.ToTensor()],
+        "cubic": [vision.Rotate(30, inter.CUBIC)], "resize": [vision.Resize((11, 40), inter.CUBIC)],
+    }.items():  # fmt: skip
+        made[f"floats {name}"] = _in_turn(vision.Rescale(1 / 255.0, 0.0), *operations), 2e-5, 1
     made["gamma"] = vision.AdjustGamma(0.5, 1.2), 1, 0.02
     made["auto contrast"] = vision.AutoContrast(5.0, [3, 200]), 0, 0
     made["auto contrast plain"] = vision.AutoContrast(), 0, 0

@@ -1,4 +1,4 @@
 """Image transforms over HWC arrays."""
 
 from mindspore.dataset.vision.transforms import *  # noqa: F403
-from mindspore.dataset.vision.utils import Border, ImageBatchFormat, Inter  # noqa: F401
+from mindspore.dataset.vision.utils import AutoAugmentPolicy, Border, ConvertMode, ImageBatchFormat, ImageReadMode, Inter, SliceMode  # noqa: F401

@@ -283,9 +283,17 @@ class AdjustSaturation(_Blend):
 
 
 class AdjustHue(_Blend):
-    """Colours turned."""
+    """Colours turned, also by 0, which rounds."""
 
-    which, least = "hue", -0.5
+    name, random, least = "adjust_hue", False, -0.5
+
+    def __init__(self, factor):
+        super().__init__(factor)
+        if factor > 0.5:
+            raise ValueError("Input hue_factor is not within the required interval of [-0.5, 0.5].")
+
+    def options(self):
+        return {"factor": self.range[0]}
 
 
 def _degrees(degrees):

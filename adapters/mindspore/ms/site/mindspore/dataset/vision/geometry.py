@@ -19,10 +19,10 @@ from mindspore.dataset.vision.pixels import (
     size_of,
     to_kind,
 )
-from mindspore.dataset.vision.utils import Border, Inter
+from mindspore.dataset.vision.utils import Border, Inter, SliceMode
 
-__all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "HorizontalFlip", "Pad", "PadToSize", "RandomAffine", "RandomCrop",
-           "RandomCropDecodeResize", "RandomHorizontalFlip", "RandomResize", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip",
+__all__ = ["Affine", "CHW2HWC", "CenterCrop", "Crop", "FiveCrop", "HWC2CHW", "HorizontalFlip", "Pad", "PadToSize", "Perspective", "RandomAffine", "RandomCrop",
+           "RandomCropDecodeResize", "RandomHorizontalFlip", "RandomPerspective", "RandomResize", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip",
            "Resize", "ResizedCrop", "Rotate", "SlicePatches", "TenCrop", "VerticalFlip"]  # fmt: skip
 
 
@@ -194,7 +194,7 @@ class Rotate(Native):
         self.fill_value = fill_value if isinstance(fill_value, int) else tuple(fill_value)[::-1]  # blue comes first, as in the original
 
     def options(self):
-        return {"degrees": self.range(), "nearest": self.inter == Inter.NEAREST, "expand": self.expand, **_filled(self.fill_value),
+        return {"degrees": self.range(), "interpolation": int(self.inter), "expand": self.expand, **_filled(self.fill_value),
                 **({"center": list(self.center)} if self.center else {})}  # fmt: skip
 
     def range(self):
@@ -228,13 +228,13 @@ class Affine(Native):
     def __init__(self, degrees, translate, scale, shear, resample=Inter.NEAREST, fill_value=0):
         if scale <= 0:
             raise ValueError("Input scale must be greater than 0.")
-        lean_x, lean_y = np.broadcast_to(shear, 2).tolist()
+        lean_x, lean_y = (shear, 0) if isinstance(shear, numbers.Real) else shear
         self.ranges = {"degrees": (degrees, degrees), "translate": [each for each in translate for _ in range(2)], "scale": (scale, scale),
                        "shear": (lean_x, lean_x, lean_y, lean_y)}
         self.inter, self.fill_value = inter_of(resample), fill_value
 
     def options(self):
-        return {**self.ranges, "nearest": self.inter == Inter.NEAREST, **_filled(self.fill_value)}
+        return {**self.ranges, "interpolation": int(self.inter), **_filled(self.fill_value)}
 
 
 class RandomAffine(Affine):
@@ -253,6 +253,42 @@ class RandomAffine(Affine):
                        "translate": moves if len(moves) == 4 else (-moves[0], moves[0], -moves[1], moves[1]),
                        "shear": (-lean, lean, 0, 0) if isinstance(lean, numbers.Real) else (*lean, 0, 0)[:4]}
         self.inter, self.fill_value = inter_of(resample), fill_value
+
+
+def _points(points, name):
+    if not isinstance(points, (list, tuple)) or len(points) != 4 or any(len(each) != 2 for each in points):
+        raise TypeError(f"{name} should be a list or tuple of four points (x, y).")
+    return [number(each, name, -(2**31), 2**31 - 1) for point in points for each in point]
+
+
+class Perspective(Native):
+    """Four points go to four others."""
+
+    name = "perspective"
+
+    def __init__(self, start_points, end_points, interpolation=Inter.BILINEAR):
+        self.start, self.end = _points(start_points, "start_points"), _points(end_points, "end_points")
+        self.inter = inter_of(interpolation)
+
+    def options(self):
+        return {"start_points": self.start, "end_points": self.end, "interpolation": int(self.inter)}
+
+
+class RandomPerspective(Transform):
+    """The corners go to random places near them, with a probability."""
+
+    def __init__(self, distortion_scale=0.5, prob=0.5, interpolation=Inter.BICUBIC):
+        self.scale, self.prob, self.inter = number(distortion_scale, "distortion_scale", 0, 1), probability(prob), inter_of(interpolation)
+
+    def apply(self, value):
+        image = image_of(value, "RandomPerspective")
+        if self.rng.random_sample() >= self.prob:
+            return image
+        down, right = (each - 1 for each in image.shape[:2])
+        far = [int(each / 2 * self.scale) for each in (image.shape[1], image.shape[0])]
+        start = [(0, 0), (right, 0), (right, down), (0, down)]
+        end = [tuple(at - self.rng.randint(most + 1) if at else self.rng.randint(most + 1) for at, most in zip(corner, far)) for corner in start]
+        return Perspective(start, end, self.inter)(image)
 
 
 class PadToSize(Transform):
@@ -318,13 +354,18 @@ class SlicePatches(Transform):
 
     one_column = False
 
-    def __init__(self, num_height=1, num_width=1, slice_mode=None, fill_value=0):
-        self.counts, self.fill_value = (num_height, num_width), fill_value
+    def __init__(self, num_height=1, num_width=1, slice_mode=SliceMode.PAD, fill_value=0):
+        if not isinstance(slice_mode, SliceMode):
+            raise TypeError(f"Argument slice_mode with value {slice_mode} is not of type [<enum 'SliceMode'>], but got {type(slice_mode)}.")
+        self.counts = number(num_height, "num_height", 1), number(num_width, "num_width", 1)
+        self.drops, self.fill_value = slice_mode == SliceMode.DROP, fill_value
 
     def apply(self, value):
         image = image_of(value, "SlicePatches")
-        sizes = [-(-size // count) for size, count in zip(image.shape, self.counts)]
-        wide = [(0, size * count - have) for size, count, have in zip(sizes, self.counts, image.shape)]
+        if any(count > size for count, size in zip(self.counts, image.shape)):
+            raise RuntimeError(f"SlicePatches: {list(self.counts)} patches are more than the image of shape {list(image.shape)} has.")
+        sizes = [size // count if self.drops else -(-size // count) for size, count in zip(image.shape, self.counts)]
+        wide = [(0, max(size * count - have, 0)) for size, count, have in zip(sizes, self.counts, image.shape)]
         image = np.pad(image, wide + [(0, 0)] * (image.ndim - 2), constant_values=self.fill_value)
         return tuple(image[i * sizes[0] : (i + 1) * sizes[0], j * sizes[1] : (j + 1) * sizes[1]]
                      for i in range(self.counts[0]) for j in range(self.counts[1]))

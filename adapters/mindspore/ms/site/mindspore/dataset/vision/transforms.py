@@ -4,11 +4,16 @@ import numpy as np
 from cairn import _data
 
 from mindspore.dataset.transforms.transforms import Native, Transform, TypeCast, to_numpy_type
-from mindspore.dataset.vision import colours, geometry
+from mindspore.dataset.vision import boxes, colours, geometry, policies, spaces
+from mindspore.dataset.vision.boxes import *  # noqa: F403
 from mindspore.dataset.vision.colours import *  # noqa: F403
 from mindspore.dataset.vision.geometry import *  # noqa: F403
+from mindspore.dataset.vision.policies import *  # noqa: F403
+from mindspore.dataset.vision.spaces import *  # noqa: F403
 
-__all__ = ["Decode", "ToNumpy", "ToPIL", "ToTensor", "ToType", *colours.__all__, *geometry.__all__]
+__all__ = ["Decode", "ToNumpy", "ToPIL", "ToTensor", "ToType"]
+for _each in (boxes, colours, geometry, policies, spaces):
+    __all__ += _each.__all__
 
 
 class Decode(Native):
@@ -27,7 +32,7 @@ class Decode(Native):
 
 
 class ToTensor(Native):
-    """CHW from 0 to 1."""
+    """CHW, 255 as 1."""
 
     name = "to_tensor"
 
@@ -46,8 +51,12 @@ class ToPIL(Transform):
     """Images stay arrays here."""
 
     def apply(self, value):
-        return np.asarray(value)
+        value = np.asarray(value)
+        return value[..., 0] if value.ndim == 3 and value.shape[2] == 1 else value
 
 
-class ToNumpy(ToPIL):
+class ToNumpy(Transform):
     """An array."""
+
+    def apply(self, value):
+        return np.asarray(value)

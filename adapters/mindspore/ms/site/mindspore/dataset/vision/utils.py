@@ -2,7 +2,7 @@
 
 from enum import Enum, IntEnum
 
-__all__ = ["Border", "ConvertMode", "ImageBatchFormat", "ImageReadMode", "Inter", "SliceMode"]
+__all__ = ["AutoAugmentPolicy", "Border", "ConvertMode", "ImageBatchFormat", "ImageReadMode", "Inter", "SliceMode"]
 
 
 class Inter(IntEnum):
@@ -35,11 +35,24 @@ class ImageReadMode(IntEnum):
 
 
 class ConvertMode(IntEnum):
-    COLOR_BGR2BGRA = 0
-    COLOR_BGR2RGB = 4
-    COLOR_RGB2BGR = 4
+    COLOR_BGR2BGRA = COLOR_RGB2RGBA = 0
+    COLOR_BGRA2BGR = COLOR_RGBA2RGB = 1
+    COLOR_BGR2RGBA = COLOR_RGB2BGRA = 2
+    COLOR_RGBA2BGR = COLOR_BGRA2RGB = 3
+    COLOR_BGR2RGB = COLOR_RGB2BGR = 4
+    COLOR_BGRA2RGBA = COLOR_RGBA2BGRA = 5
     COLOR_BGR2GRAY = 6
     COLOR_RGB2GRAY = 7
+    COLOR_GRAY2BGR = COLOR_GRAY2RGB = 8
+    COLOR_GRAY2BGRA = COLOR_GRAY2RGBA = 9
+    COLOR_BGRA2GRAY = 10
+    COLOR_RGBA2GRAY = 11
+
+
+class AutoAugmentPolicy(str, Enum):
+    IMAGENET = "imagenet"
+    CIFAR10 = "cifar10"
+    SVHN = "svhn"
 
 
 class SliceMode(IntEnum):
