@@ -12,7 +12,7 @@ Apply type_cast(const Options& options) {
   return each_column([kind](const Array& value, Random&) { return cast(value, kind); });
 }
 
-/// Rows of one 1 among 0, of the type of the labels; smoothed: f32.
+/// Rows of one 1 among 0, of the type of the labels; smoothed: f64. Labels are a scalar, a vector or a column.
 Apply one_hot(const Options& options) {
   const auto classes = static_cast<int64_t>(options.one("classes"));
   const double smoothing = options.one("smoothing_rate", 0);
@@ -20,10 +20,11 @@ Apply one_hot(const Options& options) {
   return each_column([=](const Array& labels, Random&) {
     if (labels.type.kind >= Kind::f16)
       fail(ErrorKind::invalid_argument, "", "only supports input of int type, but got: {}", name_of(labels.type));
-    if (labels.shape.size() > 1 || (!vectors && labels.count() != 1))
+    const bool column = labels.shape.size() == 2 && labels.shape[1] == 1;
+    if ((labels.shape.size() > 1 && !column) || (!vectors && labels.count() != 1))
       fail(ErrorKind::invalid_argument, "", "only supports scalars or vectors, but got rank {}", labels.shape.size());
     Shape shape = labels.shape;
-    if (shape == Shape{1}) shape.clear();
+    if (column || shape == Shape{1}) shape.pop_back();
     shape.push_back(classes);
     const Array numbers = cast(labels, Kind::i64);
     Array made = Array::make(Kind::f64, shape);
@@ -34,7 +35,7 @@ Apply one_hot(const Options& options) {
         fail(ErrorKind::invalid_argument, "", "the label {} is not in the range [0, {})", label, classes);
       made.write<double>()[i * classes + label] += 1 - smoothing;
     }
-    return cast(made, smoothing > 0 ? Kind::f32 : labels.type.kind);
+    return cast(made, smoothing > 0 ? Kind::f64 : labels.type.kind);
   });
 }
 
@@ -43,6 +44,7 @@ Apply pad_end(const Options& options) {
   if (options.has("text")) fill.text = std::string(options.arrays.at("text").view());
   for (double size : options.all("shape")) fill.shape.push_back(static_cast<int64_t>(size));
   return each_column([fill](const Array& value, Random&) {
+    if (value.shape.empty()) return value;
     std::vector<Array> values{value};
     fill_up(values, fill);
     return values[0];

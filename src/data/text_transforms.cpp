@@ -180,10 +180,10 @@ Apply ngram(const Options& options) {
       std::vector<std::string_view> padded(static_cast<size_t>(std::min(before, length - 1)), left);
       padded.insert(padded.end(), words.begin(), words.end());
       padded.insert(padded.end(), static_cast<size_t>(std::min(after, length - 1)), right);
+      if (length > std::ssize(padded)) made.emplace_back();
       for (int64_t at = 0; at + length <= std::ssize(padded); ++at)
         made.push_back(fmt::format("{}", fmt::join(padded.begin() + at, padded.begin() + at + length, separator)));
     }
-    if (made.empty()) made.emplace_back();
     return array_of_texts(made, {std::ssize(made)});
   });
 }

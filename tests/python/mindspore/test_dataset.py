@@ -394,3 +394,18 @@ def test_damaged_mindrecord_files_give_a_sentence(tmp_path):
 def test_what_is_missing_is_refused_by_name():
     with pytest.raises(NotImplementedError, match="LSUNDataset"):
         ds.LSUNDataset("x")
+
+
+def test_transforms_of_any_column_are_mindspores():
+    grid = np.arange(24).reshape(2, 3, 4)
+    np.testing.assert_array_equal(transforms.Slice([0, 1], [1, 2])(grid), grid[:, 1:3])
+    np.testing.assert_array_equal(transforms.Slice(slice(0, 1), ..., 2)(grid), grid[:1, :, [2]])
+    values, places, counts = transforms.Unique()(np.array([[3.0, 1], [1, 3]]))
+    assert (values.tolist(), places.tolist(), counts.tolist()) == ([3, 1], [0, 1, 1, 0], [2, 2])
+    smoothed = transforms.OneHot(3, 0.3)(np.array([[0], [2]]))
+    assert smoothed.dtype == np.float64
+    np.testing.assert_allclose(smoothed, [[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]])
+    assert transforms.PadEnd([4])(np.array(5)) == 5
+    assert text.Ngram([1, 3])(np.array(["a", "b"])).tolist() == ["a", "b", ""]
+    with pytest.raises(TypeError, match="not numeric"):
+        text.ToNumber(mstype.bool_)

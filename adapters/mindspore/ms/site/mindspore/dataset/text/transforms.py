@@ -202,7 +202,10 @@ class ToNumber(_Text):
     name = "to_number"
 
     def __init__(self, data_type):
-        self.settings = {"kind": _data.kind(to_numpy_type(data_type).name)}
+        kind = to_numpy_type(data_type)
+        if kind.kind not in "iuf":
+            raise TypeError(f"data_type: {data_type} is not numeric data type.")
+        self.settings = {"kind": _data.kind(kind.name)}
 
 
 class SlidingWindow(_Text):

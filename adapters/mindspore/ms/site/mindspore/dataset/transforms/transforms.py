@@ -200,17 +200,25 @@ class Slice(Transform):
         self.slices = tuple(slice(None) if each is None else [each] if isinstance(each, int) else each for each in slices)
 
     def apply(self, value):
-        return value[self.slices]
+        value, slices = np.asarray(value), list(self.slices)
+        if Ellipsis in slices:
+            place = slices.index(Ellipsis)
+            slices[place : place + 1] = [slice(None)] * (value.ndim + 1 - len(slices))
+        for axis, each in enumerate(slices):  # axis by axis: two lists choose rows and columns, not pairs
+            value = value[(slice(None),) * axis + (each,)]
+        return value
 
 
 class Unique(Transform):
-    """Distinct values, where each stood, and how often it came."""
+    """Distinct values in the order of their first places, which of them stands where, and how often each came."""
 
     one_column = False
 
     def __call__(self, value):
-        values, places, counts = np.unique(np.asarray(value).ravel(), return_inverse=True, return_counts=True)
-        return values, places.astype(np.int32), counts.astype(np.int32)
+        value = np.asarray(value).ravel()
+        values, first, places, counts = np.unique(value, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)  # as they came
+        return values[order], np.argsort(order)[places].astype(np.int32), counts[order].astype(np.int32)
 
 
 def mixture_of(transforms, **how):
