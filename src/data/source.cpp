@@ -190,10 +190,13 @@ class Distributed : public Sampler {
     // Every shard must see the same order, wherever its source stands in its pipeline.
     if (shuffle_) Random{sampling.seed, static_cast<uint64_t>(sampling.epoch)}.shuffle(all);
     if (count == 0) return all;
-    const int64_t offset = std::max<int64_t>(offset_, 0);
     std::vector<int64_t> rows;
-    for (int64_t i = 0; i < (count + offset + shards_ - 1) / shards_; ++i)
-      if (const int64_t place = shard_ - offset + i * shards_; place >= 0) rows.push_back(all[place % count]);
+    if (offset_ < 0) {  // all shards get the same number: the last ones begin again
+      for (int64_t i = 0; i < (count + shards_ - 1) / shards_; ++i) rows.push_back(all[(shard_ + i * shards_) % count]);
+    } else {
+      for (int64_t place = shard_ - offset_; place < count; place += shards_)
+        if (place >= 0) rows.push_back(all[place]);
+    }
     return rows;
   }
 

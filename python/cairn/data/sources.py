@@ -45,8 +45,13 @@ def generator(source, columns, shuffle=False, sampler=None, shards=None, count=N
         raise ValueError("rows that come one after the other cannot be chosen or read in parallel; Dataset.shuffle() mixes them")
 
     def opened(_epoch):
-        rows = iter(source() if callable(source) else source)
-        return lambda: next((values(row) for row in rows), None)
+        rows, end = iter(source() if callable(source) else source), object()
+
+        def read():
+            row = next(rows, end)
+            return None if row is end else values(row)
+
+        return read
 
     made = Dataset(_data.generator(opened, names, where))
     return made.take(count) if count else made

@@ -409,3 +409,57 @@ def test_transforms_of_any_column_are_mindspores():
     assert text.Ngram([1, 3])(np.array(["a", "b"])).tolist() == ["a", "b", ""]
     with pytest.raises(TypeError, match="not numeric"):
         text.ToNumber(mstype.bool_)
+
+
+def test_errors_of_a_users_function_are_runtime_errors_that_name_it():
+    def broken(x):
+        return int(x[0]) // 0
+
+    for dataset in (ds.NumpySlicesDataset({"x": [[1], [2]]}).map(broken, ["x"]), ds.GeneratorDataset(lambda: (1 / 0 for _ in range(2)), ["x"])):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError") as error:
+            list(dataset.create_tuple_iterator(num_epochs=1))
+        assert isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_an_iterator_that_begins_anew_at_each_iter_is_read_once():
+    class Counter:
+        def __iter__(self):
+            self.at = 0
+            return self
+
+        def __next__(self):
+            self.at += 1
+            if self.at > 3:
+                raise StopIteration
+            return (np.array(self.at),)
+
+    for epochs in (1, 2):
+        rows = ds.GeneratorDataset(Counter(), ["x"]).repeat(epochs).create_tuple_iterator(num_epochs=1, output_numpy=True)
+        assert [int(row[0]) for row in rows] == [1, 2, 3] * epochs
+
+
+def test_an_offset_begins_the_rows_at_that_shard_and_repeats_none():
+    for offset in range(3):
+        shards = [[int(row[0]) for row in ds.NumpySlicesDataset(np.arange(11), sampler=ds.DistributedSampler(3, shard, False, None, offset))
+                   .create_tuple_iterator(num_epochs=1, output_numpy=True)] for shard in range(3)]  # fmt: skip
+        assert shards[offset][0] == 0 and sorted(sum(shards, [])) == list(range(11))
+
+
+def test_buckets_pad_sizes_that_are_open_to_the_boundary_and_columns_without_a_shape_to_the_longest():
+    made = {}
+    for shape in (None, ([None], 0)):
+        lengths = ds.GeneratorDataset(lambda: ((np.arange(i + 1),) for i in range(7)), ["a"])
+        batches = lengths.bucket_batch_by_length(["a"], [3, 8], [2, 3, 1], pad_info={"a": shape}, pad_to_bucket_boundary=True)
+        made[str(shape)] = [row["a"].shape for row in batches.create_dict_iterator(num_epochs=1, output_numpy=True)]
+    assert made == {"None": [(2, 2), (3, 5), (2, 7)], "([None], 0)": [(2, 2), (3, 7), (2, 7)]}
+
+
+def test_files_are_found_by_patterns_and_empty_sets_have_no_shapes(tmp_path):
+    for name in ("b.txt", "a.txt", "c.csv"):
+        (tmp_path / name).write_text(f"{name}\n")
+    found = ds.TextFileDataset(str(tmp_path / "*.txt"), shuffle=False)
+    assert [str(row["text"]) for row in found.create_dict_iterator(num_epochs=1, output_numpy=True)] == ["a.txt", "b.txt"]
+    assert found.output_types()[0] == np.str_ and found.output_types()[0].type is np.str_
+    assert found.skip(2).output_shapes() == [] and found.skip(2).output_types() == []
+    with pytest.raises(ValueError, match="did not match any files"):
+        ds.TextFileDataset(str(tmp_path / "*.md"))

@@ -289,23 +289,17 @@ class Dataset:
 
     def output_shapes(self, estimate=False):
         """Shapes of the columns of the first row."""
-        return [list(value.shape) for value in self._first()]
+        return [list(value.shape) for value in next(self.rows(), [])]
 
     def output_types(self):
         """NumPy types of the columns of the first row."""
-        return [value.dtype.type if value.dtype.kind in "SU" else value.dtype for value in self._first()]
+        return [np.dtype(value.dtype.type) if value.dtype.kind in "SU" else value.dtype for value in next(self.rows(), [])]
 
     def dynamic_min_max_shapes(self):
         """The smallest and largest shapes of the columns."""
         shapes = [[value.shape for value in row] for row in self.rows()]
         columns = [list(each) for each in _zip(*shapes)]
         return [list(map(min, _zip(*each))) for each in columns], [list(map(max, _zip(*each))) for each in columns]
-
-    def _first(self):
-        row = next(self.rows(), None)
-        if row is None:
-            raise RuntimeError("the dataset has no rows")
-        return row
 
     @property
     def input_indexs(self):

@@ -1,5 +1,6 @@
 """Sources that read files of rows: texts, tables, TFRecord and MindRecord."""
 
+import glob
 import os
 from collections import namedtuple
 
@@ -52,11 +53,12 @@ class Schema:
 
 
 def _files(value, who):
-    files = [value] if isinstance(value, (str, os.PathLike)) else list(value)
-    missing = [os.fspath(file) for file in files if not os.path.isfile(file)]
-    if not files or missing:
-        raise ValueError(f"The following patterns did not match any files: {missing}" if files else f"{who}: no file is given.")
-    return [os.fspath(file) for file in files]
+    patterns = [os.fspath(each) for each in ([value] if isinstance(value, (str, os.PathLike)) else value)]
+    found = {each: [each] if os.path.isfile(each) else sorted(filter(os.path.isfile, glob.glob(each, recursive=True))) for each in patterns}
+    missing = [each for each in patterns if not found[each]]
+    if not patterns or missing:
+        raise ValueError(f"The following patterns did not match any files: {missing}" if patterns else f"{who}: no file is given.")
+    return [file for each in patterns for file in found[each]]
 
 
 class Lines(Native):

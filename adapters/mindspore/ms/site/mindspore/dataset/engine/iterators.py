@@ -31,6 +31,12 @@ class Iterator:
             if self._left == 0:
                 self.stop()
             raise
+        except (RuntimeError, MemoryError):
+            raise
+        except Exception as error:  # a user's function: its error is the cause, and in the sentence
+            notes = "".join(f"; {each}" for each in getattr(error, "__notes__", []))
+            raise RuntimeError("Exception thrown from user defined Python function in dataset. "
+                               f"{type(error).__name__}: {error}{notes}") from error  # fmt: skip
         return self._shaped([self._value(row[place]) for place in self._places])
 
     def get_next(self):

@@ -216,8 +216,13 @@ class GeneratorDataset(Mappable):
                             0 if needs_labels or self.workers == 1 else self.workers, self.processes)  # fmt: skip
 
         def opened(_epoch):
-            rows = iter(self.source() if callable(self.source) else self.source)
-            return lambda: next((self._row(values) for values in rows), None)
+            rows, end = iter(self.source() if callable(self.source) else self.source), object()
+
+            def read():
+                values = next(rows, end)
+                return None if values is end else self._row(values)
+
+            return read
 
         rows = _data.generator(opened, self.names, self.where)
         return _data.take(rows, self.limit, self.where) if self.limit else rows

@@ -223,7 +223,12 @@ def fills(pad_info, names):
         return []
     pad_info = pad_info or {name: (None, None) for name in names}
     return [(name, None if shape is None else [-1 if size is None else size for size in shape], 0 if fill is None else fill)
-            for name, (shape, fill) in pad_info.items() if name in names]  # fmt: skip
+            for name, (shape, fill) in _both(pad_info).items() if name in names]  # fmt: skip
+
+
+def _both(pad_info):
+    """Shape and value of each column, None for what is not told."""
+    return {name: (None, None) if told is None else told for name, told in pad_info.items()}
 
 
 class Buckets(Dataset):
@@ -250,7 +255,8 @@ class Buckets(Dataset):
 
     def _length(self, row):
         length = int(self.length(*row)) if self.length else len(row[0])
-        if self.pad_info and self.to_boundary and length >= self.boundaries[-1]:
+        open_sizes = any(size in (None, -1) for shape, _ in _both(self.pad_info or {}).values() for size in shape or [])
+        if self.to_boundary and open_sizes and length >= self.boundaries[-1]:
             raise RuntimeError("pad_to_bucket_boundary: a row is longer than the last boundary.")
         return length
 
@@ -258,7 +264,8 @@ class Buckets(Dataset):
         if not self.pad_info or not self.to_boundary or bucket == len(self.boundaries):
             return self.pad_info
         bound = self.boundaries[bucket] - 1
-        return {name: ([bound if size in (None, -1) else size for size in shape], fill) for name, (shape, fill) in self.pad_info.items()}
+        return {name: (shape and [bound if size in (None, -1) else size for size in shape], fill)
+                for name, (shape, fill) in _both(self.pad_info).items()}  # fmt: skip
 
     def size(self):
         return None
