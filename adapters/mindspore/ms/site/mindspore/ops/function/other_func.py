@@ -61,7 +61,7 @@ def bernoulli(x, p=0.5, seed=-1):
     return P.Bernoulli()(x, p)
 
 
-def shuffle(x, seed=None):
+def shuffle(x, seed=0, seed2=0):
     """Rows in random order."""
     return P.RandomShuffle()(x)
 

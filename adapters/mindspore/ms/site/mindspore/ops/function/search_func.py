@@ -37,11 +37,11 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
     return P.CTCGreedyDecoder(merge_repeated)(inputs, sequence_length)
 
 
-def unique_consecutive(input, return_idx=False, return_counts=False, axis=None):
+def unique_consecutive(x, return_idx=False, return_counts=False, axis=None):
     """Runs of equal elements."""
     if not isinstance(return_idx, bool) or not isinstance(return_counts, bool):
         raise TypeError("For 'unique_consecutive', 'return_idx' and 'return_counts' must be bool.")
-    values, places, counts = P.UniqueConsecutive(return_idx, return_counts, axis)(input)
+    values, places, counts = P.UniqueConsecutive(return_idx, return_counts, axis)(x)
     more = ([places] if return_idx else []) + ([counts] if return_counts else [])
     return (values, *more) if more else values
 

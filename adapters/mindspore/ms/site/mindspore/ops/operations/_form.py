@@ -17,14 +17,24 @@ KINDS = {"float": "f", "number": "fiu", "int": "iu", "bool": "b", "any": "fiub",
 class Operator(Primitive):
     """A primitive of ours: `compute` makes its results from tensors."""
 
-    def __call__(self, *inputs):
+    arguments = None  # what the inputs are called where that is not what compute() calls them
+
+    def __call__(self, *inputs, **named):
         try:
-            return self.compute(*inputs)
+            return self.compute(*inputs, *self._placed(len(inputs), named)) if named else self.compute(*inputs)
         except cairn.Error as error:
             raise _classed(self.name, error) from error
 
     def compute(self, *inputs):
         raise NotImplementedError(self.name)
+
+    def _placed(self, given, named):
+        """Inputs given by name, in the order of those that were not given by position."""
+        order = self.arguments or tuple(inspect.signature(self.compute).parameters)
+        places = sorted((order.index(each) if each in order else -1, each) for each in named)
+        if [place for place, _ in places] != list(range(given, given + len(named))):
+            raise TypeError(f"For '{self.name}', the inputs are {', '.join(order)}, but got {given} and {', '.join(named)}.")
+        return [named[each] for _, each in places]
 
 
 def _classed(name, error):

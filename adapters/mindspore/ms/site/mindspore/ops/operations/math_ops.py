@@ -13,7 +13,7 @@ _FLOATS = {
     "Tan": core.tan, "Asin": core.asin, "ACos": core.acos, "Atan": core.atan, "Sinh": core.sinh, "Cosh": core.cosh,
     "Asinh": core.asinh, "Acosh": core.acosh, "Atanh": core.atanh, "Erf": core.erf, "Erfc": core.erfc,
     "Erfinv": core.erf_inverse, "Lgamma": core.log_gamma, "Digamma": core.digamma, "BesselI0e": core.bessel_i0e,
-    "BesselI1e": core.bessel_i1e, "Rint": core.round, "Floor": core.floor, "Ceil": core.ceil, "MatrixInverse": core.matrix_inverse,
+    "BesselI1e": core.bessel_i1e, "Rint": core.round, "Floor": core.floor, "Ceil": core.ceil,
     "MatrixDeterminant": core.determinant, "LogMatrixDeterminant": core.log_determinant,
 }  # fmt: skip
 _NUMBERS = {"Abs": core.abs, "Neg": core.neg, "Sign": core.sign, "Square": core.square}
@@ -401,5 +401,9 @@ def _matrix_solve(self, a, b):
     return core.matrix_solve(a, b, adjoint=self.adjoint)
 
 
+MatrixInverse = primitive(
+    "MatrixInverse", lambda self, x: core.matrix_inverse(basic.swapped(x, -2, -1) if self.adjoint else tensor(x, "MatrixInverse", "float")),
+    "Inverse of matrices, or of the transposed ones.", adjoint=False,
+)  # fmt: skip
 MatrixSolve = primitive("MatrixSolve", _matrix_solve, "x with a x = b.", adjoint=False)
 del _name, _row, _kinds
