@@ -25,7 +25,8 @@ _INSTANCES = {
     "scatter_sub": "ScatterSub", "scatter_mul": "ScatterMul", "scatter_div": "ScatterDiv", "scatter_max": "ScatterMax",
     "scatter_min": "ScatterMin", "scatter_nd_update": "ScatterNdUpdate", "identity": "Identity", "same_type_shape": "SameTypeShape",
     "issubclass_": "IsSubClass", "isinstance_": "IsInstance", "invert_permutation": "InvertPermutation", "unique_with_pad": "UniqueWithPad",
-    "diag_part": "DiagPart",
+    "diag_part": "DiagPart", "tensor_range": "Range", "mixed_precision_cast": "MixedPrecisionCast",
+    "check_bprop": "CheckBprop",
 }  # fmt: skip
 for _name, _primitive in _INSTANCES.items():
     globals()[_name] = getattr(P, _primitive)()

@@ -5,9 +5,11 @@ import re
 
 import cairn
 import numpy as np
+from cairn.ms import core
 from cairn.ms import promote as promotion
 from cairn.ms.numerics.basic import cast, nptype
 from cairn.ms.primitive import Primitive
+from cairn.ms.tensor import wrap
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 
@@ -141,6 +143,12 @@ def parameter(x, name, argument="variable"):
     if not isinstance(x, Parameter):
         raise TypeError(f"For '{name}', '{argument}' must be a Parameter, but got {type(x).__name__}.")
     return x
+
+
+def written(variable, value):
+    """Gives the Parameter its elements; returns it, or where nobody records a Tensor of its memory."""
+    core.assign(variable, value)
+    return variable if core.here.recorder is not None else wrap(variable.asnumpy())
 
 
 def same_type(x, like):

@@ -240,11 +240,12 @@ Cummax, Cummin = _cum_extreme("Cummax", "arg_max", core.maximum), _cum_extreme("
 
 
 def _median(self, x):
-    if self.global_median:
-        return reductions.median(basic.reshape(x, (-1,)), 0, False)
-    return reductions.median(x, self.axis, self.keep_dims)
+    x, axis, keep = (basic.reshape(x, (-1,)), 0, False) if self.global_median else (x, self.axis, self.keep_dims)
+    value, index = reductions.median(x, axis, keep)
+    return value, basic.cast(index, np.int64)
 
 
+AddV2 = binary("AddV2", core.add)
 Median = primitive("Median", _median, "Lower median and its index.", global_median=False, axis=0, keep_dims=False)
 
 

@@ -26,6 +26,9 @@ ReLUV2 = primitive(
 )
 
 
+ReLUV3 = unary("ReLUV3", core.relu, "number", "max(0, x)")
+
+
 def _with_number(name, function, argument, default):
     def compute(self, x):
         return function(tensor(x, name, "float"), getattr(self, argument))
@@ -296,6 +299,14 @@ class AvgPool(_Pool):
     """Mean of each window over the elements inside the image."""
 
     kind = "avg"
+
+
+class MaxPoolV1(MaxPool):
+    """MaxPool."""
+
+
+class AvgPoolV1(AvgPool):
+    """AvgPool."""
 
 
 class MaxPoolWithArgmax(_Pool):

@@ -240,14 +240,13 @@ SubAndFilter = host("SubAndFilter", _sub_and_filter, "Elements within a range, a
 
 
 def _accidental(self, true_classes, sampled):
-    hits = [(row, place) for row, place in np.argwhere((true_classes[:, :, None] == sampled).any(1))]
-    at = np.array(hits, np.int32).reshape(-1, 2)
-    return at[:, 0], at[:, 1], np.full(len(at), -np.finfo(np.float32).max, np.float32)
+    at = np.argwhere(true_classes[:, :, None] == sampled).astype(np.int32)
+    return at[:, 0], at[:, 2], np.full(len(at), -np.finfo(np.float32).max, np.float32)
 
 
 ComputeAccidentalHits = host("ComputeAccidentalHits", _accidental, "Where sampled classes are true ones.", num_true=1)
 DataFormatDimMap = primitive(
-    "DataFormatDimMap", lambda self, x: core.gather(np.array([self.dst_format.index(c) for c in self.src_format], basic.nptype(x)),
+    "DataFormatDimMap", lambda self, x: core.gather(np.array([self.src_format.index(c) for c in self.dst_format], basic.nptype(x)),
                                                     core.select(core.less(x, basic.number(0, x)), core.add(x, basic.number(len(self.src_format), x)), x), axis=0),
     "Axes of one layout in another.", src_format="NHWC", dst_format="NCHW",
 )  # fmt: skip
