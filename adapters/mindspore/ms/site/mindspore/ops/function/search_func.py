@@ -6,6 +6,7 @@ from cairn.ms.numerics import arrays, basic, reductions
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
+from mindspore.ops.operations import _inner_ops
 
 for _name in ("bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1"):
     globals()[_name] = getattr(P, "Bessel" + _name[7:].upper().replace("E", "e"))()
@@ -18,6 +19,11 @@ bitwise_left_shift, bitwise_right_shift = P.LeftShift(), P.RightShift()
 def view_as_real(input):
     """Real and imaginary parts along a new last axis."""
     return Tensor(np.stack([input.asnumpy().real, input.asnumpy().imag], -1))
+
+
+def sequence_mask(lengths, maxlen=None):
+    """True at the first places of each row, as many as its length says."""
+    return _inner_ops._sequence_mask(lengths, maxlen)
 
 
 def argwhere(input):

@@ -6,6 +6,10 @@ import os
 __all__ = ["Callback", "CallbackManager", "InternalCallbackParam", "RunContext", "checkpoint_cb_for_save_op", "set_cur_net"]
 
 
+class _Unknown(KeyError, AttributeError):
+    """A value that the run does not tell."""
+
+
 class InternalCallbackParam(dict):
     """What a run tells its callbacks: keys that are attributes too."""
 
@@ -13,7 +17,7 @@ class InternalCallbackParam(dict):
         try:
             return self[key]
         except KeyError:
-            raise AttributeError(f"'_InternalCallbackParam' object has no attribute '{key}'") from None
+            raise _Unknown(key) from None
 
     def __setattr__(self, key, value):
         self[key] = value
