@@ -1,5 +1,6 @@
 """The form of primitives: attributes at construction, tensors at the call, one function that computes."""
 
+import functools
 import inspect
 import re
 
@@ -7,6 +8,7 @@ import cairn
 import numpy as np
 from cairn.ms import core
 from cairn.ms import promote as promotion
+from cairn.ms.numerics import random
 from cairn.ms.numerics.basic import cast, nptype
 from cairn.ms.primitive import Primitive
 from cairn.ms.tensor import wrap
@@ -25,6 +27,8 @@ class Operator(Primitive):
         try:
             return self.compute(*inputs, *self._placed(len(inputs), named)) if named else self.compute(*inputs)
         except cairn.Error as error:
+            if "assert failed" in str(error):
+                raise
             raise _classed(self.name, error) from error
 
     def compute(self, *inputs):
@@ -91,8 +95,21 @@ def primitive(name, compute, doc, prepare=None, **attributes):
         if prepare is not None:
             prepare(self)
 
-    members = {"__init__": __init__, "compute": compute, "__doc__": doc, "__signature__": signature}
+    seeds = [each for each in names if each in ("seed", "seed2", "Seed0", "Seed1")]
+    members = {"__init__": __init__, "compute": _seeded(compute, seeds) if seeds else compute, "__doc__": doc, "__signature__": signature}
     return type(name, (Operator,), members)
+
+
+def _seeded(compute, seeds):
+    """compute, which draws from a stream of the primitive's own where one of its seeds is given."""
+
+    @functools.wraps(compute)
+    def drawn(self, *inputs, **named):
+        given = [getattr(self, each) for each in seeds]
+        with random.stream(self, *([] if given[0] == -1 else given)):
+            return compute(self, *inputs, **named)
+
+    return drawn
 
 
 def unary(name, function, kinds="float", doc=""):

@@ -141,6 +141,10 @@ MatrixBandPart = primitive("MatrixBandPart", _band_part, "x with zeros outside o
 def cdist(x, y, p=2.0):
     """Distances between rows."""
     apart = core.sub(basic.expand(x, -2), basic.expand(y, -3))
+    if p == 0:
+        return basic.cast(reductions.count_nonzero(apart, -1), basic.nptype(apart))
+    if p == float("inf"):
+        return reductions.maximum(core.abs(apart), -1)
     return reductions.norm(apart, len(apart.shape) - 1, p)
 
 

@@ -116,7 +116,8 @@ Print = primitive("Print", _print, "Prints its inputs.")
 Assert = primitive(
     "Assert",
     lambda self, condition, values: core.assert_(
-        condition, *values, message="assertion failed", places=list(range(len(values)))
+        condition if isinstance(condition, Tensor) else np.asarray(condition, np.bool_), *values, message="assert failed",
+        places=list(range(len(values))),
     ),
     "Stops the run unless the condition holds.",
     summarize=3,
