@@ -281,6 +281,7 @@ LSTMGrad = primitive(
     bidirectional=REQUIRED, dropout=REQUIRED,
 )  # fmt: skip
 globals().update(_grad_table.gradients(slopes))
+SparseSegmentSumGrad, SparseSegmentMeanGrad, SparseSegmentSqrtNGrad = P.SparseSegmentSumGrad, P.SparseSegmentMeanGrad, P.SparseSegmentSqrtNGrad
 StridedSliceGrad = primitive(
     "StridedSliceGrad",
     lambda self, dy, shape, begin, end, strides: slopes(

@@ -8,7 +8,7 @@ from cairn.ms.numerics import arrays, basic, losses, reductions
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import REQUIRED, host, primitive, same_type, static, tensor, unary
+from mindspore.ops.operations._form import REQUIRED, host, parameter, primitive, same_type, static, tensor, unary
 
 
 def _bound(name, side):
@@ -244,6 +244,19 @@ def _accidental(self, true_classes, sampled):
     return at[:, 0], at[:, 2], np.full(len(at), -np.finfo(np.float32).max, np.float32)
 
 
+CompareAndBitpack = host(
+    "CompareAndBitpack", lambda self, x, threshold: np.packbits(x > threshold, axis=-1), "Whether elements are above a bound, 8 in a byte."
+)
+
+
+def _update_cache(self, x, indices, updates, most):
+    at = indices.asnumpy().reshape(-1)
+    rows = np.flatnonzero((at >= 0) & (at < int(most)))
+    core.assign(parameter(x, "UpdateCache"), arrays.scatter_rows(x, Tensor(at[rows]), core.gather(updates, rows.astype(np.int64), axis=0), "update"))
+    return Tensor(np.zeros(1, np.int32))
+
+
+UpdateCache = primitive("UpdateCache", _update_cache, "Rows of a Parameter replaced, where their index is within bounds.")
 ComputeAccidentalHits = host("ComputeAccidentalHits", _accidental, "Where sampled classes are true ones.", num_true=1)
 DataFormatDimMap = primitive(
     "DataFormatDimMap", lambda self, x: core.gather(np.array([self.src_format.index(c) for c in self.dst_format], basic.nptype(x)),
