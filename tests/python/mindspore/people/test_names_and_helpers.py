@@ -219,3 +219,35 @@ def test_weights_by_name_of_old():
     weights = ParameterTuple(net.trainable_params())
     grads = C.grad_by_list(net, weights)(Tensor([[1.0, 2.0]]))
     assert grads[0].asnumpy().tolist() == [[1, 2]] and C.tail((1, 2, 3)) == (2, 3)
+
+
+def test_an_own_initializer():
+    import mindspore.common.initializer as init
+
+    class Two(init.Initializer):
+        def _initialize(self, arr):
+            init._assignment(arr, 2)
+
+    assert (init.initializer(Two(), [2, 2], mstype.int32).init_data().asnumpy() == 2).all()
+    assert init._calculate_fan_in_and_fan_out((4, 3, 2, 2)) == (12, 16) and init._calculate_correct_fan((4, 3), "fan_out") == 4
+    for kind in (init.XavierUniform(), init.HeUniform()):
+        with pytest.raises(ValueError):
+            init.initializer(kind, [6], mstype.float32).init_data()
+
+
+@pytest.mark.parametrize("made,error", [(np.ones((2, 2), np.float32), ValueError), (np.ones((2, 3), np.float16), TypeError)])
+def test_check_bprop(made, error):
+    class Own(nn.Cell):
+        def construct(self, x):
+            return x * 2
+
+        def bprop(self, x, out, dout):
+            return (Tensor(made),)
+
+    context.set_context(mode=context.PYNATIVE_MODE, check_bprop=True)
+    x = Tensor(np.ones((2, 3), np.float32))
+    try:
+        with pytest.raises(error):
+            C.GradOperation(get_all=True, sens_param=True)(Own())(x, x)
+    finally:
+        context.set_context(mode=context.GRAPH_MODE, check_bprop=False)

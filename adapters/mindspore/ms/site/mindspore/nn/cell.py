@@ -90,6 +90,8 @@ class Cell(Accepted):
         return f"{type(self).__name__}({id(self)})"
 
     def _with_bprop(self, args, kwargs):
+        from mindspore.ops._grad.grad_base import checked
+
         def forward(*inputs):
             return core.prepared(self.construct)(*inputs, **kwargs)
 
@@ -101,7 +103,7 @@ class Cell(Accepted):
                     f"For user defined method 'bprop' of {type(self).__name__}, the number of return values should be "
                     f"equal to the number of inputs of construct, {len(inputs)}, but got {len(made)}."
                 )
-            return made
+            return checked(type(self).__name__, inputs, made)
 
         return gradient.with_bprop(forward, backward, args)
 
