@@ -81,6 +81,7 @@ def main(words):
         for name, value in {"DEVICE_ID": "0", "RANK_ID": "0", "RANK_SIZE": "1"}.items():
             os.environ.setdefault(name, value)
     time.clock = getattr(time, "clock", time.perf_counter)  # which scripts of Python 3.7 call
+    _restore_numpy()
     if rest[0] == "-m":
         sys.argv = rest[1:]
         sys.path.insert(0, os.getcwd())
@@ -92,6 +93,19 @@ def main(words):
     sys.path.insert(0, os.path.dirname(os.path.abspath(rest[0])))
     runpy.run_path(rest[0], run_name="__main__")
     return 0
+
+
+def _restore_numpy():
+    """Names that NumPy had in MindSpore's time and lost since, by which scripts say bool and float."""
+    import numpy
+
+    for name, value in {"bool": bool, "int": int, "float": float, "complex": complex, "object": object, "str": str}.items():
+        if name not in vars(numpy):
+            setattr(numpy, name, value)
+    for name, now in {"float_": "float64", "int0": "intp", "complex_": "complex128", "unicode_": "str_", "NaN": "nan", "Inf": "inf", "infty": "inf",
+                      "product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "trapz": "trapezoid"}.items():  # fmt: skip
+        if name not in vars(numpy):
+            setattr(numpy, name, getattr(numpy, now))
 
 
 def _told(tell):

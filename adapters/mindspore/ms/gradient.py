@@ -71,6 +71,9 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     The gradient of an argument has its structure. seed: the gradients of the results, None for ones. has_aux: only the
     first result is differentiated. Where all that is asked for are integers, they count as float32 numbers, unless the function
     takes integers only."""
+    numbers = {i for i in positions if isinstance(arguments[i], (int, float)) and not isinstance(arguments[i], bool)}
+    if numbers:
+        return _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers)
     asked = [each for i in positions for each in tensors_of(arguments[i])]
     if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
         floats = [_with_floats(each) if i in positions else each for i, each in enumerate(arguments)]
@@ -84,6 +87,26 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
             made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
             return core.prepared(function)(*arguments, **(keywords or {})), made, []
     return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
+
+
+def _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers):
+    """The same where some arguments are numbers: their gradients are numbers as well."""
+    given = [Tensor(numpy.asarray(each, _FLOAT)) if i in numbers else each for i, each in enumerate(arguments)]
+    seed = None if seed is None else _as_tensors(seed)
+    _, made, of_weights = differentiate(function, given, keywords, positions, weights, seed, has_aux)
+    made = [_as_number(each, arguments[i]) if i in numbers else each for i, each in zip(positions, made)]
+    return core.prepared(function)(*arguments, **(keywords or {})), made, of_weights
+
+
+def _as_tensors(tree):
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(_as_tensors(each) for each in tree)
+    return tree if isinstance(tree, Tensor) else Tensor(numpy.asarray(tree, _FLOAT))
+
+
+def _as_number(made, like):
+    value = float(made.asnumpy())
+    return int(value) if isinstance(like, int) and value.is_integer() else value
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Operators and methods of Tensor, over the core. Methods that are functions of mindspore.ops take them from there."""
 
 import math
+import operator
 
 import numpy
 
@@ -173,8 +174,19 @@ def _repr(self):
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"
 
 
+_OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "floor_divide": "floordiv",
+              "remainder": "mod", "power": "pow"}  # fmt: skip
+
+
+def _of_numpy(self, ufunc, method, *inputs, **options):
+    """NumPy's functions take the elements and return arrays; a number of NumPy's on the left counts as one of Python's."""
+    if method == "__call__" and isinstance(inputs[0], numpy.generic) and ufunc.__name__ in _OPERATORS:
+        return getattr(operator, _OPERATORS[ufunc.__name__])(inputs[0].item(), inputs[1])
+    return getattr(ufunc, method)(*(each.asnumpy() if isinstance(each, Tensor) else each for each in inputs), **options)
+
+
 _attach(
-    __bool__=_bool, __int__=lambda self: int(_item(self)), __float__=lambda self: float(_item(self)),
+    __array_ufunc__=_of_numpy, __bool__=_bool, __int__=lambda self: int(_item(self)), __float__=lambda self: float(_item(self)),
     __index__=lambda self: _item(self).__index__(), __len__=lambda self: self.shape[0] if self.shape else 1,
     __iter__=_iterate, __getitem__=_get_item, __setitem__=_set_item, _take=_take, __repr__=_repr,
     __format__=lambda self, spec: format(_item(self) if spec else str(self), spec),

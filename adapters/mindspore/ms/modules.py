@@ -15,7 +15,7 @@ from cairn.ms.refusal import Unsupported
 _HOMES = {
     "mindspore.common": (
         ("mindspore", "mindspore.ops"),
-        "_decorator _register_for_tensor _utils jit_config jit_context lazy_inline monad mutable sparse_tensor"),
+        "dump jit_config jit_context lazy_inline monad mutable sparse_tensor"),
     "mindspore.dataset": (("mindspore.dataset", "mindspore.train"), "callback"),
     "mindspore.dataset.engine": (
         ("mindspore.dataset", "mindspore.dataset.engine.datasets"),
@@ -33,23 +33,25 @@ _HOMES = {
     "mindspore.numpy": (("mindspore.numpy",), "array_creations array_ops dtypes fft logic_ops math_ops utils utils_const"),
     "mindspore.ops": (
         ("mindspore.ops",),
-        "_grad_experimental _op_impl _primitive_cache _register_for_op _utils _vmap bprop_mindir op_info_register vm_impl_registry"),
+        "_grad_experimental _op_impl _primitive_cache _register_for_op _vmap bprop_mindir op_info_register vm_impl_registry"),
     "mindspore.ops._op_impl": (("mindspore.ops",), "aicpu cpu tbe"),
     "mindspore.ops._grad": (("mindspore.ops",), "grad_array_ops grad_math_ops grad_nn_ops"),
-    "mindspore.ops.composite": (("mindspore.ops", "mindspore.ops.functional"), "array_ops base env_ops math_ops multitype_ops random_ops vmap_impl"),
+    "mindspore.ops.composite": (("mindspore.ops", "mindspore.ops.functional"), "array_ops base clip_ops env_ops math_ops multitype_ops random_ops vmap_impl vmap_ops"),
     "mindspore.ops.composite.multitype_ops": (
         ("mindspore.ops", "mindspore.ops.functional"),
-        "_compile_utils _constexpr_utils add_impl equal_impl getitem_impl ones_like_impl zeros_like_impl setitem_impl"),
+        "_compile_utils _constexpr_utils add_impl bitwise_and_impl bitwise_or_impl bitwise_xor_impl div_impl equal_impl floordiv_impl getitem_impl "
+        "greater_equal_impl greater_impl in_impl left_shift_impl less_equal_impl less_impl logic_not_impl logical_and_impl logical_or_impl mod_impl "
+        "mul_impl negative_impl not_equal_impl not_in_impl ones_like_impl pow_impl right_shift_impl setitem_impl sub_impl uadd_impl zeros_like_impl"),
     "mindspore.ops.function": (
         ("mindspore.ops",),
         "clip_func debug_func grad parameter_func sparse_func sparse_unary_func spectral_func vmap_func"),
     "mindspore.ops.function.grad": (("mindspore.ops",), "grad_func"),
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),
-        "_cache_ops _csr_ops _embedding_cache_ops _inner_ops _map_tensor_ops _ms_kernel _opaque_predicate_registry _quant_ops _rl_inner_ops "
-        "_scalar_ops _sequence_ops _tensor_array _thor_ops control_ops custom_ops debug_ops inner_ops rl_ops sparse_ops "
+        "_cache_ops _csr_ops _embedding_cache_ops _map_tensor_ops _ms_kernel _opaque_predicate_registry _quant_ops _rl_inner_ops "
+        "_scalar_ops _sequence_ops _tensor_array _thor_ops control_ops custom_ops debug_ops inner_ops rl_ops "
         "spectral_ops"),
-    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "metrics summary_pb2 train_thor"),
+    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics summary_pb2 train_thor"),
     "mindspore.train.callback": (
         ("mindspore.train.callback",),
         "_checkpoint _dataset_graph _early_stop _history _lambda_callback _landscape _loss_monitor _lr_scheduler_callback "

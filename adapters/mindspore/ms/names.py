@@ -12,6 +12,7 @@ _PARTS = {
     "mindspore.train": ("mindspore.nn.metrics",),
     "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "grad"),
     "mindspore.ops.composite": ("mindspore.ops.function",),
+    "mindspore.ops.operations": ("mindspore.ops.operations._grad_ops",),
     "mindspore.ops": ("operations", "functional", "function", "composite"),
 }  # fmt: skip
 
@@ -42,6 +43,10 @@ REFUSED = {
     "mindspore.ops.CustomRegOp": ("kernels of other languages are not supported here", "cairn.op"),
     "mindspore.ops.DataType": ("kernels of other languages are not supported here", "cairn.op"),
 }
+REFUSED.update((f"mindspore.ops.{name}", ("switches of data flow are not supported", "if, or ops.Select")) for name in (
+    "GeSwitch", "Merge", "operations.GeSwitch", "operations.Merge", "functional.geswitch", "functional.merge"))  # fmt: skip
+REFUSED.update((f"mindspore.ops.functional.{name}", ("a node of MindSpore's compiler is not supported", "ops.GradOperation")) for name in (
+    "J", "array_reduce", "distribute", "environ_add", "environ_create", "environ_get", "environ_set", "hastype", "ref_to_embed"))  # fmt: skip
 REFUSED.update((f"mindspore.dataset.{name}", ("this source is not read yet", "GeneratorDataset over a reader of your own")) for name in (
     "CLUEDataset", "FlickrDataset", "InMemoryGraphDataset", "OBSMindDataset", "RandomDataset", "SBUDataset"))  # fmt: skip
 REFUSED.update((f"mindspore.dataset.{name}", ("callbacks of a pipeline are not supported", "mindspore.train.Callback")) for name in (

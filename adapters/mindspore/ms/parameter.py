@@ -5,7 +5,7 @@ import numpy
 from cairn.ms import core, dtypes, promote, ranks
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.refusal import Wrong
-from cairn.ms.tensor import Tensor
+from cairn.ms.tensor import Tensor, wrap
 
 DEFAULT_NAME = "Parameter"
 
@@ -30,6 +30,9 @@ def _content(given):
 
 class Parameter(Tensor):
     """Parameter(default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True)"""
+
+    unique = sliced = cache_enable = parallel_optimizer_comm_recompute = False  # kept for scripts that set them
+    cache_shape = key = None
 
     def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True):
         content = _content(default_input)
@@ -106,6 +109,10 @@ class Parameter(Tensor):
     @property
     def data(self):
         return self
+
+    def value(self):
+        """What it holds: a Tensor of the parameter's memory, or where somebody records the parameter itself."""
+        return self if core.here.recorder is not None else wrap(self._array)
 
     @property
     def default_input(self):

@@ -55,6 +55,15 @@ class Primitive:
         """Accepted: the compiler decides what is kept."""
         return self
 
+    def set_const_prim(self, const_prim=False):
+        self.const_prim = const_prim
+        return self
+
+    @property
+    def update_parameter(self):
+        """Whether an input is written."""
+        return bool(self.attrs.get("side_effect_mem"))
+
     def check_elim(self, *inputs):
         return False, None
 
@@ -75,9 +84,19 @@ class Primitive:
 class PrimitiveWithCheck(Primitive):
     """A primitive whose inputs __check__ looks at."""
 
+    def check_shape(self, *shapes):
+        """A subclass may raise for shapes that it does not take."""
+
+    check_dtype = check_shape
+
 
 class PrimitiveWithInfer(Primitive):
     """A primitive that says what its results are; one with vm_impl computes by it, in NumPy."""
+
+    def infer_shape(self, *shapes):
+        """A subclass may say the shapes of its results."""
+
+    infer_dtype = infer_value = infer_shape
 
 
 def prim_attr_register(function):
@@ -104,6 +123,6 @@ def constexpr(fn=None, get_instance=True, name=None, reuse_result=True, check=Tr
 
     def mark(function):
         function.is_constexpr = True
-        return function
+        return function if get_instance else lambda: function
 
     return mark(fn) if fn is not None else mark

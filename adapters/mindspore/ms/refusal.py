@@ -45,7 +45,7 @@ class WrongValue(ValueError, Error):
 
 def fault(error):
     """The exception for a cairn.Error of an operator."""
-    if error.kind not in ("invalid_model", "invalid_argument"):
+    if "assert failed" in str(error) or error.kind not in ("invalid_model", "invalid_argument"):
         return error
     text = str(error)
     of_type = re.search(r"element type|must be [^,]+, found", text)

@@ -47,7 +47,6 @@ def _nested(data):
 class Tensor:
     """Tensor(input_data, dtype, shape, init): elements of one type in memory that NumPy shares (asnumpy())."""
 
-    __array_ufunc__ = None  # a NumPy array on the left leaves + and the like to us
     _array = None
     _value = None  # of a captured function: has dtype (a numpy.dtype) and shape
     _mark = None  # what a tape knows of it

@@ -411,12 +411,12 @@ tensor_scatter_mul tensor_scatter_sub tensor_scatter_update tensor_split tile to
 unbind unfold unique unique_consecutive unique_with_pad unsorted_segment_max unsorted_segment_min unsorted_segment_prod
 unsorted_segment_sum vsplit xdivy xlogy
 """.split())
-_ELSEWHERE = {"top_k": "topk"}
+_ELSEWHERE = {"top_k": "topk", **{f"scatter_{each}": f"tensor_scatter_{each}" for each in ("add", "sub", "mul", "div", "max", "min")}}
 
 
 def _function(self, name):
     if name in FUNCTIONS:
-        for module, known in (("mindspore.ops", name), ("mindspore.ops", _ELSEWHERE.get(name, name)), ("mindspore.numpy", name)):
+        for module, known in (("mindspore.ops", _ELSEWHERE.get(name, name)), ("mindspore.ops", name), ("mindspore.numpy", name)):
             try:
                 function = getattr(importlib.import_module(module), known, None)
             except ModuleNotFoundError:

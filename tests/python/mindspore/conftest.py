@@ -34,4 +34,4 @@ def mindspore_itself():
     if not python.exists():
         pytest.skip("MindSpore is not installed in .venv-mindspore")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return lambda *words: subprocess.run([python, *words], check=True, env=environment, capture_output=True)
+    return lambda *words, check=True: subprocess.run([python, *words], check=check, env=environment, capture_output=True, text=True)

@@ -121,7 +121,7 @@ def test_matrix_diag():
 
 def test_renorm_nuclear_quantile():
     x = Tensor([[1, 1, 1], [2, 2, 2], [3, 3, 3]], ms.float32)
-    y = ops.renorm(x, p=1, axis=0, maxnorm=5.0)
+    y = ops.renorm(x, p=1, dim=0, maxnorm=5.0)
     assert np.allclose(y.asnumpy(), [[1, 1, 1], [1.6666, 1.6666, 1.6666], [1.6667, 1.6667, 1.6667]], atol=1e-3)
     assert np.allclose(P.NuclearNorm()(Tensor(A)).asnumpy(), np.linalg.norm(A, "nuc"), rtol=1e-3)
     q = P.Quantile(dim=0)(Tensor(A), Tensor(0.3, ms.float32))

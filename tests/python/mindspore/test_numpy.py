@@ -33,6 +33,9 @@ np.select([n > 2, n < 0], [a, -a]); np.trace(a); np.diag(b); np.diag(a, 1); np.d
 np.meshgrid(b, v); np.full((2, 3), 1.5); np.zeros((2, 3)); np.ones(3); np.zeros_like(n); np.full_like(a, 2); np.arange(5); np.arange(1, 2, 0.25)
 np.linspace(0, 1, 5); np.linspace(0, 1, 5, endpoint=False); np.logspace(0, 2, 3); np.geomspace(1, 8, 4); np.eye(3, k=1); np.identity(3); np.tri(3)
 np.array([[1, 2], [3, 4]]); np.asarray([1.5, 2]); np.cross(a[:, :3], a[:, 1:]); np.rollaxis(a[None], 2, 1)
+np.cross(a, b[:3], axisa=0); np.cross(a[:, :2], a[:, 2:]); np.cross(a[:, :2], a[:, 1:]); np.diff(a, prepend=0, append=a); np.sum(a, 1, initial=2)
+np.amax(a, axis=1, where=n > 0, initial=0); np.amin(a, 0, initial=-5); np.take_along_axis(a, v[None, :1], 1); np.meshgrid(b, v, sparse=True)
+np.copy(a); np.trapz(n, n + 2.0)
 """
 
 

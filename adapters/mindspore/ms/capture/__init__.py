@@ -171,7 +171,10 @@ def entry(target, arguments, keywords):
     found = _find(target, signature, arguments, keywords)
     if found is None:
         statistics["eager"] += 1
-        return _body(target)(*arguments, **keywords)
+        try:
+            return _body(target)(*arguments, **keywords)
+        except RecursionError:
+            raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
     statistics["runs"] += 1
     return found.run(signature.tensors)
 
@@ -239,7 +242,7 @@ def _captured(target, signature, arguments, keywords):
             raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
         raise
     except RecursionError:
-        raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
+        raise Uncaptured("a recursion has no end that is known when it is compiled") from None
     finally:
         core.here.recorder = None
         sys.setrecursionlimit(limit)

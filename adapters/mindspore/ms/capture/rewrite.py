@@ -51,13 +51,15 @@ def _compile(function):
             each.annotation = None
     node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
     node.args.kw_defaults = [None if each is None else ast.Constant(None) for each in node.args.kw_defaults]
+    if node.name not in code.co_freevars:  # a function that calls itself finds itself where it was defined
+        node.name = f"_cairn_{node.name}"
     path = function.__qualname__.split(".")
     owner = path[-2] if len(path) > 1 and path[-2] != "<locals>" else None
     made = _Function(node, owner).made()
     factory = _definition("_cairn_factory", _arguments(*code.co_freevars, "_cairn"), [made])
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, node)], []))
     compiled = compile(module, code.co_filename, "exec")
-    own = source.inner_code(source.inner_code(compiled, "_cairn_factory"), node.name)
+    own = source.inner_code(source.inner_code(compiled, "_cairn_factory"), node.name).replace(co_name=code.co_name)
     _keep(own)
     return own
 

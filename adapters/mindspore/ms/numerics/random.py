@@ -1,21 +1,43 @@
 """Random numbers of one stream: its state is a Parameter, so that a compiled step advances it and a checkpoint can hold it."""
 
+import contextlib
+
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics.basic import cast, ints, nptype, number
 
 _state = None
+_own = []  # states of the primitives with seeds of their own that are computing
+
+
+def _parameter(numbers):
+    from mindspore.common.parameter import Parameter
+    from mindspore.common.tensor import Tensor
+
+    return Parameter(Tensor(np.array(numbers, np.uint64)), name="random_state", requires_grad=False)
+
+
+@contextlib.contextmanager
+def stream(primitive, *seeds):
+    """What is drawn in the block comes from a stream of the primitive's own, which its seeds begin; where all are 0, from the common one."""
+    if any(seeds):
+        if "_stream" not in vars(primitive):
+            primitive._stream = _parameter([seeds[0], 0, seeds[-1]])
+        _own.append(primitive._stream)
+    try:
+        yield
+    finally:
+        if any(seeds):
+            _own.pop()
 
 
 def state():
     """The Parameter u64[3] of the stream."""
     global _state
+    if _own:
+        return _own[-1]
     if _state is None:
-        from mindspore.common.parameter import Parameter
-        from mindspore.common.tensor import Tensor
-
-        made = np.random.SeedSequence().generate_state(3, np.uint64)
-        _state = Parameter(Tensor(made), name="random_state", requires_grad=False)
+        _state = _parameter(np.random.SeedSequence().generate_state(3, np.uint64))
     return _state
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import basic
+from cairn.ms.numerics import basic, images
 from cairn.ms.numerics.basic import number, reshape
 
 
@@ -140,13 +140,27 @@ def fold(x, size, window, dilations, pads, strides):
 
 
 def max_places(x, window, strides, pads, dilations, sizes):
-    """(largest elements, their places) of windows of 3-D volumes, NCDHW; a constant grid of the windows' elements."""
+    """(largest elements, their places) of windows of images or volumes."""
+    return _largest(x, [np.arange(o)[:, None] * t - p + np.arange(k) * d for k, d, o, t, p in zip(window, dilations, sizes, strides, pads)])
+
+
+def adaptive_max_places(x, sizes):
+    """(largest elements, their places) of windows that cover the last axes in `sizes` parts; None keeps an axis."""
+    grids = []
+    for size, out in zip(x.shape[-len(sizes) :], sizes):
+        edges = np.array(images.adaptive_edges(size, size if out is None else out))
+        grid = edges[:, :1] + np.arange((edges[:, 1] - edges[:, 0]).max())
+        grids.append(np.where(grid < edges[:, 1:], grid, -1))
+    lead = x.shape[: -len(sizes)]
+    made = _largest(reshape(x, (1, -1, *x.shape[len(lead) :])), grids)
+    return tuple(reshape(each, (*lead, *each.shape[2:])) for each in made)
+
+
+def _largest(x, grids):
+    """The same of NC... by a constant grid for each axis: which elements a window holds; those outside count for nothing."""
     n, c = x.shape[:2]
     lowest = np.finfo(basic.nptype(x)).min if basic.is_float(x) else np.iinfo(basic.nptype(x)).min
-    grids = []
-    for k, d, o, t, p in zip(window, dilations, sizes, strides, pads):
-        grids.append(np.arange(o)[:, None] * t - p + np.arange(k) * d)
-    dims = len(window)
+    dims, sizes = len(grids), [len(grid) for grid in grids]
     index, inside = 0, True
     for i, (grid, size) in enumerate(zip(grids, x.shape[2:])):
         shape = [1] * (2 * dims)

@@ -360,3 +360,26 @@ def test_avg_pool_layer_gradient_with_sens():
         for j in range(2):
             expect[2 * i:2 * i + 3, 2 * j:2 * j + 3] += sens[0, 0, i, j] / 9
     np.testing.assert_allclose(out[0].asnumpy()[0, 0], expect, 1e-4, 1e-5)
+
+
+def test_crop_and_resize_gradients():
+    image, boxes = rs.rand(1, 4, 4, 1).astype(np.float32), np.array([[0.1, 0.2, 0.7, 0.9]], np.float32)
+    dy, index = rs.rand(1, 2, 2, 1).astype(np.float32), np.array([0], np.int32)
+
+    def forward(image, boxes):
+        return run(P.CropAndResize(), image.astype(np.float32), boxes.astype(np.float32), index, constants=((2, 2),)).asnumpy()
+
+    by_image = run(P.CropAndResizeGradImage(T=ms.float32), dy, boxes, index, np.array([1, 4, 4, 1], np.int32))
+    np.testing.assert_allclose(by_image.asnumpy(), slope(lambda x: forward(x, boxes), image, dy), 1e-2, 1e-3)
+    by_boxes = run(P.CropAndResizeGradBoxes(), dy, image, boxes, index)
+    np.testing.assert_allclose(by_boxes.asnumpy(), slope(lambda x: forward(image, x), boxes, dy, 1e-3), 2e-2, 2e-3)
+
+
+def test_gradients_of_pools_with_places():
+    x = rs.permutation(64).reshape(1, 1, 4, 4, 4).astype(np.float32)
+    y, places = run(NN.AdaptiveMaxPool3D() if hasattr(NN, "AdaptiveMaxPool3D") else P.AdaptiveMaxPool3D(), x, np.array([2, 2, 2], np.int32))
+    dy = rs.rand(*y.shape).astype(np.float32)
+    expect = np.zeros(64, np.float32)
+    expect[places.asnumpy().ravel()] = dy.ravel()
+    for made in (run(G.AdaptiveMaxPool3DGrad(), dy, x, places), run(G.MaxPool3DGradWithArgmax((2, 2, 2), (2, 2, 2), (0, 0, 0)), x, dy, places)):
+        np.testing.assert_allclose(made.asnumpy().ravel(), expect)

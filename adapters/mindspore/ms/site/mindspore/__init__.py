@@ -18,7 +18,8 @@ from mindspore.context import (
     set_ps_context,
 )
 
+from mindspore.version import __version__  # noqa: F401
+
 from cairn.ms import names
 
-__version__ = "1.10.1"
 __getattr__ = names.lazy("mindspore")

@@ -55,6 +55,8 @@ def set_context(**keywords):
     """Sets mode, device_target, device_id and the other keys; an unknown key raises ValueError."""
     for key, value in keywords.items():
         if key == "mode":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'context.set_context', the argument 'mode' should be int, but got {value!r}.")
             if value not in (GRAPH_MODE, PYNATIVE_MODE):
                 raise ValueError(f"For 'context.set_context', the argument 'mode' should be context.GRAPH_MODE (0) or "
                                  f"context.PYNATIVE_MODE (1), but got {value}.")  # fmt: skip
@@ -68,8 +70,9 @@ def set_context(**keywords):
                 raise ValueError(f"For 'context.set_context', the argument 'device_id' must be in range [0, 4095], but got {value}.")
             _settings[key] = value
         elif key in _DEFAULTS:
-            if isinstance(_DEFAULTS[key], bool) and not isinstance(value, (bool, int)):
-                raise TypeError(f"For 'context.set_context', the argument '{key}' should be bool, but got {value}.")
+            wanted = type(_DEFAULTS[key])
+            if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+                raise TypeError(f"For 'context.set_context', the argument '{key}' should be {wanted.__name__}, but got {value!r}.")
             if key == "max_call_depth" and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
                 raise ValueError(f"For 'context.set_context', the argument 'max_call_depth' must be greater than 0, but got {value}.")
             _settings[key] = value
@@ -81,6 +84,8 @@ def set_context(**keywords):
 
 
 def _set_device(target):
+    if not isinstance(target, str):
+        raise TypeError(f"For 'context.set_context', the argument 'device_target' should be str, but got {target!r}.")
     if target not in _DEVICES:
         raise ValueError(f"For 'context.set_context', the argument 'device_target' must be one of {list(_DEVICES[:3])}, but got {target}.")
     if target != "CPU":

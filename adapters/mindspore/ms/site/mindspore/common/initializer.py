@@ -26,6 +26,13 @@ def _fans(shape):
     return shape[1] * rest, shape[0] * rest
 
 
+def _fans_of_weight(shape):
+    """The same of a weight that has both."""
+    if len(shape) < 2:
+        raise ValueError(f"'fan_in' and 'fan_out' can not be computed for tensor with fewer than 2 dimensions, but got dimensions {len(shape)}.")
+    return _fans(shape)
+
+
 def _gain(nonlinearity, slope):
     gains = {
         "tanh": 5.0 / 3,
@@ -130,7 +137,7 @@ class XavierUniform(Initializer):
         self.gain = gain
 
     def _initialize(self, arr):
-        bound = self.gain * math.sqrt(6.0 / sum(_fans(arr.shape)))
+        bound = self.gain * math.sqrt(6.0 / sum(_fans_of_weight(arr.shape)))
         arr[...] = _stream().uniform(-bound, bound, arr.shape)
 
 
@@ -138,7 +145,7 @@ class XavierNormal(XavierUniform):
     """Normal numbers of deviation gain * sqrt(2 / (fan in + fan out))."""
 
     def _initialize(self, arr):
-        arr[...] = _stream().normal(0, self.gain * math.sqrt(2.0 / sum(_fans(arr.shape))), arr.shape)
+        arr[...] = _stream().normal(0, self.gain * math.sqrt(2.0 / sum(_fans_of_weight(arr.shape))), arr.shape)
 
 
 class HeUniform(Initializer):
@@ -151,7 +158,7 @@ class HeUniform(Initializer):
     def _deviation(self, arr):
         if self.mode not in ("fan_in", "fan_out"):
             raise ValueError(f"For initializers, the 'mode' must be 'fan_in' or 'fan_out', but got '{self.mode}'.")
-        fan = _fans(arr.shape)[self.mode == "fan_out"]
+        fan = _fans_of_weight(arr.shape)[self.mode == "fan_out"]
         return _gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
 
     def _initialize(self, arr):
@@ -269,7 +276,7 @@ _CLASSES = (
 )
 _ALIASES = {each.__name__.lower(): each for each in _CLASSES} | {
     "zeros": Zero, "ones": One, "xavier_uniform": XavierUniform, "xavier_normal": XavierNormal, "he_uniform": HeUniform,
-    "he_normal": HeNormal, "truncated_normal": TruncatedNormal,
+    "he_normal": HeNormal, "truncated_normal": TruncatedNormal, "variancescaling": VarianceScaling,
 }  # fmt: skip
 
 
@@ -300,3 +307,19 @@ def initializer(init, shape=None, dtype=None):
 
 
 __all__ = ["Initializer", "initializer", "Constant", "VarianceScaling", "Sparse", *(each.__name__ for each in _CLASSES)]
+
+
+# What initializers of one's own are made of.
+_calculate_fan_in_and_fan_out, _calculate_gain = _fans_of_weight, _gain
+
+
+def _assignment(arr, num):
+    """Puts a number, or an array, into the array that an initializer fills."""
+    arr[...] = num
+
+
+def _calculate_correct_fan(shape, mode):
+    """The fan of a weight that "fan_in" or "fan_out" names."""
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ValueError(f"'mode' {mode} not supported, please use one of fan_in and fan_out")
+    return _fans_of_weight(shape)[mode.lower() == "fan_out"]

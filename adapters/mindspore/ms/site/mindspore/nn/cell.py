@@ -7,6 +7,7 @@ import numpy
 from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
+from mindspore.nn._accepted import Accepted
 
 from cairn.ms import core, dtypes, gradient, promote
 from cairn.ms.numerics import collectives
@@ -17,7 +18,7 @@ from cairn.ms.refusal import Uncaptured
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
 
 
-class Cell:
+class Cell(Accepted):
     """Cell(auto_prefix=True, flags=None): a subclass calls super().__init__() first and computes in construct()."""
 
     def __init__(self, auto_prefix=True, flags=None):
@@ -89,6 +90,8 @@ class Cell:
         return f"{type(self).__name__}({id(self)})"
 
     def _with_bprop(self, args, kwargs):
+        from mindspore.ops._grad.grad_base import checked
+
         def forward(*inputs):
             return core.prepared(self.construct)(*inputs, **kwargs)
 
@@ -100,7 +103,7 @@ class Cell:
                     f"For user defined method 'bprop' of {type(self).__name__}, the number of return values should be "
                     f"equal to the number of inputs of construct, {len(inputs)}, but got {len(made)}."
                 )
-            return made
+            return checked(type(self).__name__, inputs, made)
 
         return gradient.with_bprop(forward, backward, args)
 
@@ -354,8 +357,6 @@ class Cell:
         for path, cell in self.cells_and_names():
             cell._param_prefix = path
 
-    update_cell_type = init_parameters_data = set_broadcast_flag = lambda self, *_, **__: self
-
     @property
     def param_prefix(self):
         return self._param_prefix
@@ -401,9 +402,6 @@ class Cell:
         flags = {"fp16": dst_type is _FLOATS[0], "fp32": dst_type is _FLOATS[1]}
         return self.add_flags_recursive(**flags)
 
-    def set_boost(self, boost_type):
-        return self
-
     def set_comm_fusion(self, fusion_type, recurse=True):
         """The bucket in which gradients of the trainable parameters are exchanged between ranks."""
         for each in self.trainable_params(recurse):
@@ -415,25 +413,6 @@ class Cell:
         if mode:
             collectives.share(self.get_parameters())
         return self
-
-    def set_jit_config(self, jit_config):
-        return self
-
-    def set_inputs(self, *inputs):
-        """Accepted: a compiled function is made for the shapes it meets."""
-
-    def recompute(self, **kwargs):
-        """Accepted: the compiler decides what is kept."""
-
-    def shard(self, in_strategy, out_strategy=None, parameter_plan=None, device="Ascend", level=0):
-        """Accepted: there is one device."""
-        return self
-
-    def set_param_ps(self, recurse=True, init_in_server=False):
-        """Accepted: there is one process."""
-
-    def flatten_weights(self, fusion_size=0):
-        """Accepted: parameters keep memory of their own."""
 
     # ---- hooks ----
 

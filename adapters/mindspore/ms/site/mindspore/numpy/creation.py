@@ -73,9 +73,9 @@ empty = zeros
 
 
 def _like(value):
-    def function(prototype, dtype=None, shape=None):
-        prototype = as_tensor(prototype)
-        return basic.filled(prototype.shape if shape is None else _shape(shape), value, dtype or prototype.dtype)
+    def function(a, dtype=None, shape=None):
+        a = as_tensor(a)
+        return basic.filled(a.shape if shape is None else _shape(shape), value, dtype or a.dtype)
 
     return function
 
@@ -169,21 +169,31 @@ def meshgrid(*xi, sparse=False, indexing="xy"):
     """Coordinates of a grid."""
     if indexing not in ("xy", "ij"):
         raise TypeError("Valid values for `indexing` are 'xy' and 'ij'.")
-    return list(arrays.meshgrid([as_tensor(each) for each in xi], indexing))
+    given = [basic.reshape(as_tensor(each), (-1,)) for each in xi]
+    if not sparse:
+        return list(arrays.meshgrid(given, indexing))
+    places = list(range(len(given)))
+    if indexing == "xy" and len(given) > 1:
+        places[:2] = 1, 0
+    return [basic.reshape(x, [-1 if i == place else 1 for i in range(len(given))]) for x, place in zip(given, places)]
+
+
+def _sizes(shape):
+    return _shape(shape[0]) if len(shape) == 1 else shape
 
 
 def rand(*shape, dtype=mstype.float32):
     """Numbers in [0, 1)."""
     from cairn.ms.numerics import random
 
-    return random.uniform(shape, basic.as_np(dtype))
+    return random.uniform(_sizes(shape), basic.as_np(dtype))
 
 
 def randn(*shape, dtype=mstype.float32):
     """Normal numbers."""
     from cairn.ms.numerics import random
 
-    return random.normal(shape, basic.as_np(dtype))
+    return random.normal(_sizes(shape), basic.as_np(dtype))
 
 
 def randint(minval, maxval=None, shape=None, dtype=mstype.int32):

@@ -24,6 +24,16 @@ def _unary(function, floats):
     return apply
 
 
+def negative(a, dtype=None):
+    """-a"""
+    return _typed(core.neg(as_tensor(a)), dtype)
+
+
+def positive(a, dtype=None):
+    """a"""
+    return _typed(core.identity(as_tensor(a)), dtype)
+
+
 def _pair(x1, x2):
     if isinstance(x1, Tensor) or isinstance(x2, Tensor):
         x1, x2 = (each if isinstance(each, (Tensor, int, float, bool)) else as_tensor(each) for each in (x1, x2))
@@ -59,10 +69,8 @@ _FLOATS = {
 _ANY = {
     "abs": core.abs,
     "absolute": core.abs,
-    "negative": core.neg,
     "square": core.square,
     "sign": core.sign,
-    "positive": core.identity,
 }
 for _name, _function in _FLOATS.items():
     globals()[_name] = _unary(_function, True)
@@ -108,9 +116,36 @@ def _reduction(function, floats=False, counts=False):
     return apply
 
 
-sum, prod = _reduction(reductions.total, counts=True), _reduction(reductions.product, counts=True)  # noqa: A001
-mean = _reduction(reductions.mean)
-amax, amin = _reduction(reductions.maximum), _reduction(reductions.minimum)
+def _summed(function, combine):
+    reduce = _reduction(function, counts=True)
+
+    def apply(a, axis=None, dtype=None, keepdims=False, initial=None):
+        made = reduce(a, axis, dtype, keepdims)
+        return made if initial is None else combine(*_pair(made, initial))
+
+    return apply
+
+
+def _extreme(function, combine):
+    def apply(a, axis=None, keepdims=False, initial=None, where=True):
+        a = as_tensor(a)
+        if where is not True:
+            if initial is None:
+                raise ValueError("initial value must be provided for where masks")
+            a = core.select(basic.cast(as_tensor(where), np.bool_), a, basic.number(initial, a))
+        made = function(a, () if axis is None else axis, keep_dims=keepdims)
+        return made if initial is None else combine(*_pair(made, initial))
+
+    return apply
+
+
+def mean(a, axis=None, keepdims=False, dtype=None):
+    """Mean along axes."""
+    return _reduction(reductions.mean)(a, axis, dtype, keepdims)
+
+
+sum, prod = _summed(reductions.total, core.add), _summed(reductions.product, core.mul)  # noqa: A001
+amax, amin = _extreme(reductions.maximum, core.maximum), _extreme(reductions.minimum, core.minimum)
 max, min = amax, amin  # noqa: A001
 all, any = _reduction(reductions.all_of), _reduction(reductions.any_of)  # noqa: A001
 
@@ -236,15 +271,41 @@ def kron(a, b):
     return basic.reshape(core.mul(left, right), [m * n for m, n in zip(wide[0].shape, wide[1].shape)])
 
 
-def cross(a, b, axis=-1):
-    """Vector product."""
-    a, b = _pair(a, b)
-    return F.cross(a, b, axis)
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """Vector product of vectors of 2 or 3 elements; of two of 2 the third element alone."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = (basic.moved(x, from_ % len(x.shape), len(x.shape) - 1) for x, from_ in zip(_pair(a, b), (axisa, axisb)))
+    if {a.shape[-1], b.shape[-1]} - {2, 3}:
+        raise ValueError("incompatible dimensions for cross product (dimension must be 2 or 3)")
+    flat = a.shape[-1] == b.shape[-1] == 2
+    (a1, a2, a3), (b1, b2, b3) = ([basic.at(x, -1, i) if i < x.shape[-1] else None for i in range(3)] for x in (a, b))
+    parts = [_minus(p, q, r, s) for p, q, r, s in ((a2, b3, a3, b2), (a3, b1, a1, b3), (a1, b2, a2, b1))]
+    if flat:
+        return parts[2]
+    made = basic.stack([core.broadcast_to(each, parts[2].shape) for each in parts], -1)
+    return basic.moved(made, len(made.shape) - 1, axisc % len(made.shape))
 
 
-def diff(a, n=1, axis=-1):
-    """Differences of neighbours."""
+def _minus(a, b, c, d):
+    """a * b - c * d, where None is 0."""
+    left, right = (None if x is None or y is None else core.mul(x, y) for x, y in ((a, b), (c, d)))
+    if left is None:
+        return right if right is None else core.neg(right)
+    return left if right is None else core.sub(left, right)
+
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours, also of what stands before and behind."""
     a = as_tensor(a)
+    ends = []
+    for each in (prepend, append):
+        each = None if each is None else basic.cast(as_tensor(each), basic.nptype(a))
+        if each is not None and not each.shape:
+            each = core.broadcast_to(each, [1 if i == axis % len(a.shape) else size for i, size in enumerate(a.shape)])
+        ends.append([] if each is None else [each])
+    if ends != [[], []]:
+        a = core.concat(*ends[0], a, *ends[1], axis=axis % len(a.shape))
     for _ in range(n):
         size = a.shape[axis]
         a = core.sub(basic.part(a, axis, 1, size), basic.part(a, axis, 0, size - 1))
@@ -253,7 +314,7 @@ def diff(a, n=1, axis=-1):
 
 def trapz(y, x=None, dx=1.0, axis=-1):
     """Integral by trapezoids."""
-    return F.trapz(_floats(as_tensor(y)), None if x is None else as_tensor(x), dx=dx, dim=axis)
+    return F.trapz(_floats(as_tensor(y)), None if x is None else _floats(as_tensor(x)), dx=dx, dim=axis)
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -294,7 +355,7 @@ def median(a, axis=None):
 
 
 __all__ = [
-    *_FLOATS, *_ANY, *_PAIRS, "logical_and", "logical_or", "logical_xor", "logical_not", "sum", "prod", "mean", "amax", "amin", "max", "min", "all",
+    *_FLOATS, *_ANY, *_PAIRS, "negative", "positive", "logical_and", "logical_or", "logical_xor", "logical_not", "sum", "prod", "mean", "amax", "amin", "max", "min", "all",
     "any", "std", "var", "average", "ptp", "argmax", "argmin", "cumsum", "cumprod", "count_nonzero", "clip", "around", "round", "matmul", "dot",
     "tensordot", "outer", "inner", "kron", "cross", "diff", "trapz", "isclose", "norm", "bincount", "sort", "argsort", "median",
 ]  # fmt: skip

@@ -101,6 +101,18 @@ def divmod_(x1, x2, dtype=None):
 divmod = divmod_  # noqa: A001
 
 
+def copy(a):
+    """A tensor of the same elements."""
+    return core.identity(as_tensor(a))
+
+
+def matrix_power(a, n):
+    """A matrix times itself."""
+    from mindspore.ops import operations as P
+
+    return P.MatrixPower(n)(as_tensor(a))
+
+
 def isscalar(element):
     """Whether it is a number or text of Python's."""
     return isinstance(element, (int, float, bool, complex, str))
@@ -246,5 +258,5 @@ mgrid, ogrid = _Grid(np.mgrid), _Grid(np.ogrid)
 __all__ = [
     *_NAMES, "array_equal", "apply_along_axis", "bitwise_not", "invert", "fabs", "divmod", "isscalar", "size", "ix_", "multi_dot", "pad",
     "piecewise", "promote_types", "result_type", "searchsorted", "sometrue", "nansum", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd",
-    "mgrid", "ogrid",
+    "mgrid", "ogrid", "copy", "matrix_power",
 ]  # fmt: skip

@@ -61,11 +61,11 @@ def _joined(parts):
     return promote.common(*[as_tensor(each) for each in parts])
 
 
-def concatenate(arrays_, axis=0):
+def concatenate(arrays, axis=0):
     """Tensors one after the other."""
-    if not isinstance(arrays_, Tensor) and not len(arrays_):
+    if not isinstance(arrays, Tensor) and not len(arrays):
         raise ValueError("need at least one tensor to concatenate.")
-    parts = _joined(arrays_)
+    parts = _joined(arrays)
     if axis is None:
         parts, axis = [basic.reshape(each, (-1,)) for each in parts], 0
     return core.concat(*parts, axis=axis % len(parts[0].shape))
@@ -76,11 +76,11 @@ def append(arr, values, axis=None):
     return concatenate((arr, values), axis)
 
 
-def stack(arrays_, axis=0):
+def stack(arrays, axis=0):
     """Tensors along a new axis."""
-    if not isinstance(arrays_, Tensor) and not len(arrays_):
+    if not isinstance(arrays, Tensor) and not len(arrays):
         raise ValueError("need at least one tensor to stack.")
-    return basic.stack(_joined(arrays_), axis)
+    return basic.stack(_joined(arrays), axis)
 
 
 def _wide(x, count):
@@ -245,7 +245,13 @@ def take(a, indices, axis=None, mode="clip"):
 
 def take_along_axis(arr, indices, axis):
     """Elements by an index of the same rank."""
-    return reductions.take_along(as_tensor(arr), arrays.wide(as_tensor(indices)), axis)
+    arr, indices = as_tensor(arr), arrays.wide(as_tensor(indices))
+    if axis is None:
+        arr, axis = basic.reshape(arr, (-1,)), 0
+    if len(arr.shape) != len(indices.shape):
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    dims = [n if i == axis % len(arr.shape) else m for i, (m, n) in enumerate(zip(arr.shape, indices.shape))]
+    return reductions.take_along(arr, core.broadcast_to(indices, dims), axis)
 
 
 def unique(x, return_inverse=False):

@@ -3,3 +3,7 @@
 from mindspore.ops.composite import *  # noqa: F403
 from mindspore.ops.function import *  # noqa: F403
 from mindspore.ops.function import __all__  # noqa: F401
+
+from cairn.ms import names
+
+__getattr__ = names.lazy(__name__)

@@ -300,3 +300,10 @@ def __getattr__(name):
                 "transform_checkpoints"):  # fmt: skip
         refuse(f"mindspore.{name}", "checkpoints are not sliced", "load_checkpoint")
     raise AttributeError(f"module 'mindspore.train.serialization' has no attribute '{name}'")
+
+
+def _save_graph(network, file_name):
+    """Writes what the network is made of, as text."""
+    from mindspore.train.callback._model_checkpoint import save_graph
+
+    save_graph(network, file_name)

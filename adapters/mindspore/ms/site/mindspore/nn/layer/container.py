@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 
+from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 
 
@@ -12,6 +13,8 @@ def _checked(cell, owner):
 
 
 def _index(length, index, owner):
+    if isinstance(index, Tensor):
+        index = int(index)
     if isinstance(index, bool) or not isinstance(index, int):
         raise TypeError(f"For '{owner}', the index should be int or slice, but got {type(index).__name__}.")
     if not -length <= index < length:

@@ -88,8 +88,8 @@ class CentralCrop(Cell):
         )
 
     def construct(self, image):
-        first = 0 if len(image.shape) == 3 else 1
-        for axis in (first, first + 1):
+        rank = len(image.shape)
+        for axis in (rank - 2, rank - 1):
             size = image.shape[axis]
             begin = int((size - size * self.central_fraction) / 2)
             image = basic.part(image, axis, begin, size - begin)

@@ -1,6 +1,6 @@
 """Pools."""
 
-from cairn.ms.numerics import basic, images, reductions
+from cairn.ms.numerics import basic, images, reductions, sampling
 from mindspore._checkparam import Validator, sizes
 from mindspore.nn.cell import Cell
 
@@ -66,13 +66,15 @@ class _AdaptivePool(Cell):
 
     kind, axes = "avg", 2
 
-    def __init__(self, output_size):
+    def __init__(self, output_size, return_indices=False):
         super().__init__()
+        Validator.check_bool(return_indices, "return_indices", type(self).__name__)
+        self.return_indices = return_indices
         Validator.check_value_type("output_size", output_size, [int, tuple], type(self).__name__)
         self.output_size = (output_size,) * self.axes if isinstance(output_size, int) else output_size
 
     def construct(self, x):
-        return images.adaptive_pool(self.kind, x, self.output_size)
+        return sampling.adaptive_max_places(x, self.output_size) if self.return_indices else images.adaptive_pool(self.kind, x, self.output_size)
 
 
 _NAMES = [

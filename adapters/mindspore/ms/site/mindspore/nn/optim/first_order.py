@@ -403,7 +403,7 @@ class ASGD(Optimizer):
     def _advance(self):
         core.assign(self.global_step, core.add(self.global_step, np.int32(1)))
         step = core.add(basic.cast(basic.reshape(self.global_step, ()), np.float32), np.float32(0))
-        lr = self.rates_of_step()[0]
+        lr = basic.reshape(self.rates_of_step()[0], ())
         below = core.add(core.mul(core.mul(step, lr), np.float32(self.lambd)), np.float32(1))
         core.assign(self.eta, core.div(lr, core.pow(below, np.float32(self.alpha))))
         late = core.maximum(core.sub(step, np.float32(self.t0)), np.float32(1))

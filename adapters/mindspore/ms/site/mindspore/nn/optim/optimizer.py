@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from cairn.ms import core, modes, ranks
 from cairn.ms.numerics import basic, collectives, updates
+from cairn.ms.refusal import Wrong
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter, ParameterTuple
@@ -45,7 +46,9 @@ def _rate_kind(rate, owner):
         rate = rate.asnumpy()
         if rate.ndim == 0:
             return float(rate)
-    elif isinstance(rate, Iterable) and not isinstance(rate, (str, dict)):
+    elif isinstance(rate, str):  # of its letters 1.10 makes a list
+        raise Wrong(f"For '{owner}', the 'learning_rate' must be a number, Tensor, Iterable or LearningRateSchedule, but got the text '{rate}'.")
+    elif isinstance(rate, Iterable) and not isinstance(rate, dict):
         rate = np.asarray(list(rate))
     else:
         raise TypeError(

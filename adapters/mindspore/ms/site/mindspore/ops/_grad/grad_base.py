@@ -39,7 +39,7 @@ def _give(primitive, getter):
     def call(self, *inputs):
         def backward(given, results, gradients):
             made = core.prepared(getter(self))(*given, results, gradients)
-            return _checked(self.name, given, made if isinstance(made, tuple) else (made,))
+            return checked(self.name, given, made if isinstance(made, tuple) else (made,))
 
         return gradient.with_bprop(core.prepared(computes.__get__(self)), backward, inputs)
 
@@ -47,7 +47,7 @@ def _give(primitive, getter):
     primitive.__call__ = call
 
 
-def _checked(name, inputs, gradients):
+def checked(name, inputs, gradients):
     """The gradients, which with check_bprop must be like the inputs."""
     if len(gradients) != len(inputs):
         if context.get_context("check_bprop"):

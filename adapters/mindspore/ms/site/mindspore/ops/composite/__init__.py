@@ -3,15 +3,28 @@
 from cairn.ms import modules, names
 
 from mindspore.ops.composite.clip import clip_by_global_norm, clip_by_value
-from mindspore.ops.composite.gradients import GradOperation
+from mindspore.ops.composite.gradients import (
+    GradOperation,
+    grad_all,
+    grad_all_with_sens,
+    grad_by_list,
+    grad_by_list_with_sens,
+    grad_with_sens,
+)
 from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_flags
-from mindspore.ops.composite.transforms import derivative, grad, jacfwd, jacrev, jvp, linearize, value_and_grad, vjp, vmap
+from mindspore.ops.composite.transforms import derivative, grad, jacfwd, jacrev, jet, jvp, linearize, value_and_grad, vjp, vmap
 
 core = add_flags
 
+
+def tail(values):
+    """All values but the first."""
+    return values[1:]
+
+
 __all__ = [
     "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "add_flags", "clip_by_global_norm", "clip_by_value", "core",
-    "derivative", "grad", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap",
+    "derivative", "grad", "grad_all", "grad_all_with_sens", "grad_by_list", "grad_by_list_with_sens", "grad_with_sens", "jacfwd", "jacrev", "jet", "jvp", "linearize", "tail", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 modules.share(__name__)
 __getattr__ = names.lazy(__name__)

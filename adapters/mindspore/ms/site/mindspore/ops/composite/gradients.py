@@ -11,7 +11,7 @@ class GradOperation:
 
     def __init__(self, *arguments, **keywords):
         names = ["get_all", "get_by_list", "sens_param"]
-        if arguments and isinstance(arguments[0], str) or not level.at_least("1.0"):
+        if arguments and isinstance(arguments[0], str) or (arguments and not level.at_least("1.0")):
             names.insert(0, "name")
         given = {"get_all": False, "get_by_list": False, "sens_param": False, **dict(zip(names, arguments)), **keywords}
         self.name = given.pop("name", "grad")
@@ -66,6 +66,8 @@ class Gradient:
                 raise TypeError("the gradient of the output is missing: sens_param is True")
         weights, single = self._weights()
         positions = [i for i, each in enumerate(arguments) if gradient.tensors_of(each)]
+        if not positions and not operation.get_by_list:
+            positions = [i for i, each in enumerate(arguments) if isinstance(each, (int, float)) and not isinstance(each, bool)]
         if not operation.get_all:
             positions = positions[:1] if not (operation.get_by_list) else []
         if not positions and not weights and not operation.get_by_list:
@@ -85,3 +87,9 @@ class Gradient:
         if isinstance(weights, Parameter):
             return (weights,), True
         return tuple(weights), False
+
+
+# Gradients by the names that they have at level 0.5.
+grad_all, grad_all_with_sens = GradOperation(get_all=True), GradOperation(get_all=True, sens_param=True)
+grad_by_list, grad_by_list_with_sens = GradOperation(get_by_list=True), GradOperation(get_by_list=True, sens_param=True)
+grad_with_sens = GradOperation(sens_param=True)

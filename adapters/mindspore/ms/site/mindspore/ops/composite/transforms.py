@@ -9,7 +9,7 @@ from mindspore.common.tensor import Tensor
 
 from cairn.ms import core, gradient, promote
 
-__all__ = ["derivative", "grad", "jacfwd", "jacrev", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
+__all__ = ["derivative", "grad", "jacfwd", "jacrev", "jet", "jvp", "linearize", "value_and_grad", "vjp", "vmap"]
 
 
 class Transform:
@@ -278,3 +278,28 @@ def derivative(fn, primals, order):
     for _ in range(order):
         function = along(function)
     return fn(*given), function(*given)
+
+
+def jet(fn, primals, series):
+    """(results of fn, their derivatives along a path of the inputs), of which series[k] is the derivative of order k + 1."""
+    given, paths = _inputs(primals), _inputs(series)
+
+    def along(t):
+        return fn(*(_path(primal, path, t) for primal, path in zip(given, paths)))
+
+    start = Tensor(numpy.zeros((), promote.nptype(given[0])))
+    made = [derivative(along, start, order + 1)[1] for order in range(paths[0].shape[0])]
+    return fn(*given), _stacked(made, 0)
+
+
+def _path(primal, path, t):
+    """primal + sum of path[k] t^(k + 1) / (k + 1)!"""
+    power, point = None, primal
+    for k in range(path.shape[0]):
+        power = t if power is None else core.mul(power, core.div(t, _number(k + 1, t)))
+        point = core.add(point, core.mul(path[k], power))
+    return point
+
+
+def _number(value, like):
+    return numpy.asarray(value, promote.nptype(like))

@@ -5,6 +5,7 @@ from cairn.ms import modules
 import types
 
 from mindspore.ops.function import (
+    _arguments,
     array_func,
     image_func,
     linalg_func,
@@ -23,6 +24,7 @@ _found = {
     for name, value in vars(module).items()
     if not name.startswith("_") and name not in _HIDDEN and not isinstance(value, types.ModuleType)
 }
+_arguments.name(_found)
 globals().update(_found)
 __all__ = list(_found)
 modules.share(__name__)

@@ -23,14 +23,25 @@ _INSTANCES = {
     "unsorted_segment_prod": "UnsortedSegmentProd", "unsorted_segment_sum": "UnsortedSegmentSum", "zeros": "Zeros",
     "zeros_like": "ZerosLike", "nonzero": "NonZero", "scatter_update": "ScatterUpdate", "scatter_add": "ScatterAdd",
     "scatter_sub": "ScatterSub", "scatter_mul": "ScatterMul", "scatter_div": "ScatterDiv", "scatter_max": "ScatterMax",
-    "scatter_min": "ScatterMin", "scatter_nd_update": "ScatterNdUpdate", "scatter_nd_add": "ScatterNdAdd",
-    "scatter_nd_sub": "ScatterNdSub", "scatter_nd_mul": "ScatterNdMul", "scatter_nd_div": "ScatterNdDiv",
-    "scatter_nd_max": "ScatterNdMax", "scatter_nd_min": "ScatterNdMin", "identity": "Identity", "same_type_shape": "SameTypeShape",
+    "scatter_min": "ScatterMin", "scatter_nd_update": "ScatterNdUpdate", "identity": "Identity", "same_type_shape": "SameTypeShape",
     "issubclass_": "IsSubClass", "isinstance_": "IsInstance", "invert_permutation": "InvertPermutation", "unique_with_pad": "UniqueWithPad",
-    "diag_part": "DiagPart",
+    "diag_part": "DiagPart", "tensor_range": "Range", "mixed_precision_cast": "MixedPrecisionCast",
+    "check_bprop": "CheckBprop",
 }  # fmt: skip
 for _name, _primitive in _INSTANCES.items():
     globals()[_name] = getattr(P, _primitive)()
+
+
+def _scatter_nd(primitive):
+    def function(input_x, indices, updates, use_locking=False):
+        return primitive(use_locking)(input_x, indices, updates)
+
+    function.__doc__ = primitive.__doc__
+    return function
+
+
+scatter_nd_add, scatter_nd_sub, scatter_nd_mul = map(_scatter_nd, (P.ScatterNdAdd, P.ScatterNdSub, P.ScatterNdMul))
+scatter_nd_div, scatter_nd_max, scatter_nd_min = map(_scatter_nd, (P.ScatterNdDiv, P.ScatterNdMax, P.ScatterNdMin))
 
 
 def broadcast_to(x, shape):
@@ -131,11 +142,11 @@ def permute(x, dims):
 
 
 def strided_slice(
-    input_x, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
+    data, begin_strides, end_strides, step_strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0
 ):
-    """x[begin:end:strides]"""
+    """data[begin:end:step]"""
     return P.StridedSlice(begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)(
-        input_x, begin, end, strides
+        data, begin_strides, end_strides, step_strides
     )
 
 
@@ -184,9 +195,10 @@ def range(start, limit, delta):  # noqa: A001
     return P.Range()(*(each if isinstance(each, Tensor) else Tensor(each) for each in (start, limit, delta)))
 
 
-def arange(start=0, end=None, step=1, *, dtype=None):
-    """start, start + step, ... below end."""
-    start, end = (0, start) if end is None else (start, end)
+def arange(start=0, stop=None, step=1, rtype=None, *, end=None, dtype=None):
+    """start, start + step, ... below stop."""
+    stop, dtype = (end if stop is None else stop), rtype or dtype
+    start, end = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise ValueError("For 'arange', the argument 'step' must not be 0.")
     values = np.arange(start, end, step)
@@ -242,9 +254,9 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
     return P.IndexAdd(axis)(x, indices, y)
 
 
-def index_fill(x, axis, index, value):
+def index_fill(x, dim, index, value):
     """x with a value in the parts that the index names."""
-    return P.IndexFill()(x, axis, index, value)
+    return P.IndexFill()(x, dim, index, value)
 
 
 def reverse(x, axis):

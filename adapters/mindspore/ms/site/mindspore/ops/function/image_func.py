@@ -75,9 +75,10 @@ def _unpool(rank):
 max_unpool1d, max_unpool2d, max_unpool3d = (_unpool(rank) for rank in (1, 2, 3))
 
 
-def adaptive_max_pool3d(input, output_size, return_indices=False):
-    """Largest of windows that cover a volume."""
-    return images.adaptive_pool("max", input, list(_many(output_size, 3)))
+def adaptive_max_pool3d(x, output_size, return_indices=False):
+    """Largest of windows that cover a volume, and their places with return_indices."""
+    made = P.AdaptiveMaxPool3D()(x, _many(output_size, 3))
+    return made if return_indices else made[0]
 
 
 def _power_pool(rank):

@@ -16,9 +16,9 @@ def cholesky_solve(input, input2, upper=False):
     return P.CholeskySolve(upper)(input, input2)
 
 
-def matrix_exp(input):
+def matrix_exp(x):
     """Exponential of matrices."""
-    return P.MatrixExp()(input)
+    return P.MatrixExp()(x)
 
 
 def matrix_power(input, n):
@@ -51,9 +51,9 @@ def geqrf(input):
     return P.Geqrf()(input)
 
 
-def orgqr(input, input2):
+def orgqr(x, tau):
     """Orthonormal columns of reflections."""
-    return P.Orgqr()(input, input2)
+    return P.Orgqr()(x, tau)
 
 
 def ormqr(input, tau, other, left=True, transpose=False):
@@ -93,9 +93,9 @@ def slogdet(input):
     return P.LogMatrixDeterminant()(input)
 
 
-def renorm(input, p, axis, maxnorm):
+def renorm(input_x, p, dim, maxnorm):
     """Parts of a norm of at most maxnorm."""
-    return P.Renorm(p, axis, maxnorm)(input)
+    return P.Renorm(p, dim, maxnorm)(input_x)
 
 
 def einsum(equation, *operands):

@@ -47,11 +47,11 @@ reduce_mean, reduce_max, reduce_min, reduce_prod = P.ReduceMean(), P.ReduceMax()
 reduce_all, reduce_any = P.ReduceAll(), P.ReduceAny()
 
 
-def div(input, other, rounding_mode=None):  # noqa: A002
-    """input / other, rounded by "floor" or "trunc"."""
+def div(x, y, rounding_mode=None):
+    """x / y, rounded by "floor" or "trunc"."""
     if rounding_mode not in (None, "floor", "trunc"):
         raise ValueError(f"For ops.div, rounding_mode must be None, 'floor' or 'trunc', but got {rounding_mode}.")
-    x, y = pair(input, other, "Div")
+    x, y = pair(x, y, "Div")
     if rounding_mode == "floor":
         return core.floor_div(x, y)
     if rounding_mode == "trunc":
@@ -61,10 +61,10 @@ def div(input, other, rounding_mode=None):  # noqa: A002
     return core.div(x, y)
 
 
-def matmul(input, other):  # noqa: A002
+def matmul(x1, x2, dtype=None):
     """Product of matrices, vectors and stacks of matrices by NumPy's rules."""
-    x, y = pair(input, other, "MatMul")
-    return basic.matmul(x, y)
+    made = basic.matmul(*pair(x1, x2, "MatMul"))
+    return made if dtype is None else basic.cast(made, dtype)
 
 
 dot_matrix = matmul
@@ -85,27 +85,38 @@ def mv(mat, vec):
     return basic.matmul(mat, vec)
 
 
-def outer(input, vec2):  # noqa: A002
+def outer(x1, x2):
     """Outer product of two vectors."""
-    return P.Ger()(*pair(input, vec2, "Outer"))
+    return P.Ger()(*pair(x1, x2, "Outer"))
 
 
-def _combined(product):
-    def function(x, a, b, *, beta=1, alpha=1):
-        return core.add(core.mul(x, same_type(beta, x)), core.mul(product(a, b), same_type(alpha, x)))
-
-    return function
+def _combined(x, product, beta, alpha):
+    return core.add(core.mul(x, same_type(beta, x)), core.mul(product, same_type(alpha, x)))
 
 
-addmm, baddbmm, addmv = (_combined(basic.matmul) for _ in range(3))
-addr = _combined(lambda a, b: core.mul(basic.expand(a, 1), basic.expand(b, 0)))
-addmm.__doc__ = addmv.__doc__ = baddbmm.__doc__ = "beta * x + alpha * (a @ b)"
+def addmm(x, mat1, mat2, *, beta=1, alpha=1):
+    """beta * x + alpha * (mat1 @ mat2)"""
+    return _combined(x, basic.matmul(mat1, mat2), beta, alpha)
+
+
+def baddbmm(x, batch1, batch2, beta=1, alpha=1):
+    """beta * x + alpha * (batch1 @ batch2)"""
+    return _combined(x, basic.matmul(batch1, batch2), beta, alpha)
+
+
+def addmv(x, mat, vec, beta=1, alpha=1):
+    """beta * x + alpha * (mat @ vec)"""
+    return _combined(x, basic.matmul(mat, vec), beta, alpha)
+
+
+def addr(x, vec1, vec2, beta=1, alpha=1):
+    """beta * x + alpha * outer product"""
+    return _combined(x, core.mul(basic.expand(vec1, 1), basic.expand(vec2, 0)), beta, alpha)
 
 
 def addbmm(x, batch1, batch2, *, beta=1, alpha=1):
     """beta * x + alpha * sum of products of matrices."""
-    product = core.reduce_sum(core.matmul(batch1, batch2), axes=[0], keep_dims=False)
-    return core.add(core.mul(x, same_type(beta, x)), core.mul(product, same_type(alpha, x)))
+    return _combined(x, core.reduce_sum(core.matmul(batch1, batch2), axes=[0], keep_dims=False), beta, alpha)
 
 
 def dot(x1, x2):
@@ -137,8 +148,8 @@ def _counted(axes, x):
 
 
 def _reduced(function):
-    def reduce(input, axis=None, keepdims=False):  # noqa: A002
-        return function(tensor(input, function.__name__), () if axis is None else axis, keepdims)
+    def reduce(x, axis=(), keep_dims=False, *, keepdims=None):
+        return function(tensor(x, function.__name__), () if axis is None else axis, keep_dims if keepdims is None else keepdims)
 
     reduce.__doc__ = f"{function.__name__} along the axes, None for all."
     return reduce
@@ -150,9 +161,9 @@ all, any = _reduced(reductions.all_of), _reduced(reductions.any_of)  # noqa: A00
 logsumexp = _reduced(reductions.log_sum_exp)
 
 
-def std(input, axis=None, ddof=0, keepdims=False):  # noqa: A002
-    """Standard deviation; ddof is taken off the count."""
-    return reductions.std(input, () if axis is None else axis, int(ddof), keepdims)
+def std(input_x, axis=(), unbiased=True, keep_dims=False):
+    """(standard deviation, mean); unbiased takes one off the count."""
+    return P.ReduceStd(axis, unbiased, keep_dims)(input_x)
 
 
 def var(input, axis=None, ddof=0, keepdims=False):  # noqa: A002
@@ -160,14 +171,14 @@ def var(input, axis=None, ddof=0, keepdims=False):  # noqa: A002
     return reductions.variance(input, () if axis is None else axis, int(ddof), keepdims)
 
 
-def _arg(row):
-    def function(input, axis=None, keepdims=False):  # noqa: A002
-        return reductions.arg(row, input, axis, np.int32, keepdims)
-
-    return function
+def argmax(x, axis=-1, output_type=mstype.int32):
+    """Places of the largest along an axis; of all elements where that is None."""
+    return reductions.arg("arg_max", x, axis, basic.as_np(output_type))
 
 
-argmax, argmin = _arg("arg_max"), _arg("arg_min")
+def argmin(x, axis=-1):
+    """Places of the smallest along an axis; of all elements where that is None."""
+    return reductions.arg("arg_min", x, axis, np.int32)
 
 
 def max(x, axis=0, keep_dims=False):  # noqa: A001
@@ -192,9 +203,9 @@ def cumprod(input, dim, dtype=None):  # noqa: A002
     return reductions.cumprod(x, dim)
 
 
-def cummax(input, axis):  # noqa: A002
+def cummax(x, axis):
     """Running maximum and its places."""
-    return P.Cummax(axis)(input)
+    return P.Cummax(axis)(x)
 
 
 def cummin(x, axis):
@@ -317,9 +328,9 @@ def cholesky(input_x, upper=False):
     return P.Cholesky(upper)(input_x)
 
 
-def svd(input, full_matrices=False, compute_uv=True):  # noqa: A002
+def svd(a, full_matrices=False, compute_uv=True):
     """Singular values, u and v."""
-    return P.Svd(full_matrices, compute_uv)(input)
+    return P.Svd(full_matrices, compute_uv)(a)
 
 
 def bincount(x, weights=None, minlength=0):
@@ -374,7 +385,7 @@ def logit(x, eps=None):
 
 def std_mean(x, axis=None, ddof=0, keepdims=False):
     """Standard deviation and mean."""
-    return std(x, axis, ddof, keepdims), mean(x, axis, keepdims)
+    return reductions.std(x, () if axis is None else axis, int(ddof), keepdims), mean(x, axis, keepdims)
 
 
 def var_mean(x, axis=None, ddof=0, keepdims=False):

@@ -1,10 +1,13 @@
 """Functions that came late, those of NumPy's names, and those on numbers and tuples."""
 
+import builtins
+import math
 import operator
 
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import basic, images, losses, norms
+from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
 from mindspore.ops.operations import more_ops, searching_ops
 
@@ -30,7 +33,8 @@ for _name, _function in {
     "scalar_usub": operator.neg, "scalar_eq": operator.eq, "scalar_ne": operator.ne, "scalar_lt": operator.lt, "scalar_le": operator.le,
     "scalar_gt": operator.gt, "scalar_ge": operator.ge, "bool_not": operator.not_, "tuple_getitem": operator.getitem,
     "list_getitem": operator.getitem, "dict_getitem": operator.getitem, "tuple_len": len, "list_len": len, "tuple_equal": operator.eq,
-    "string_eq": operator.eq, "string_concat": operator.add, "is_": operator.is_, "is_not": operator.is_not,
+    "string_eq": operator.eq, "string_concat": operator.add, "string_lt": operator.lt, "list_equal": operator.eq, "bool_eq": operator.eq,
+    "scalar_log": math.log, "dict_len": len, "typeof": type, "is_": operator.is_, "is_not": operator.is_not,
 }.items():  # fmt: skip
     globals()[_name] = _function
 
@@ -48,6 +52,97 @@ def make_list(*values):
 def tuple_setitem(values, index, value):
     """The tuple with another value."""
     return (*values[:index], value, *values[index + 1 :])
+
+
+def list_setitem(values, index, value):
+    """The list with another value."""
+    return [*values[:index], value, *values[index + 1 :]]
+
+
+def dict_setitem(values, key, value):
+    """The dict with another value."""
+    return {**values, key: value}
+
+
+def make_dict(keys, values):
+    """A dict of keys and their values."""
+    return dict(zip(keys, values))
+
+
+def make_slice(start, stop, step):
+    """A slice."""
+    return builtins.slice(start, stop, step)
+
+
+def tuple_reversed(values):
+    """The values from the last to the first."""
+    return values[::-1]
+
+
+def tuple_div(values, others):
+    """Quotients of numbers, which leave no rest."""
+    if any(m % n for m, n in zip(values, others)):
+        raise ValueError(f"For 'tuple_div', {values} must be multiples of {others}.")
+    return tuple(m // n for m, n in zip(values, others))
+
+
+def bool_and(x, y):
+    """Whether both are true."""
+    return x and y
+
+
+def bool_or(x, y):
+    """Whether one is true."""
+    return x or y
+
+
+def shape_mul(shape):
+    """The number of elements."""
+    return math.prod(shape)
+
+
+def array_to_scalar(x):
+    """The number that a tensor of one element holds."""
+    return x.asnumpy().item()
+
+
+def broadcast_gradient_args(x_shape, y_shape):
+    """The axes over which gradients of two operands are summed."""
+    rank = max(len(x_shape), len(y_shape))
+    wide = [[1] * (rank - len(shape)) + list(shape) for shape in (x_shape, y_shape)]
+    return tuple(tuple(i for i in range(rank) if own[i] == 1 and (other[i] != 1 or i < rank - len(shape)))
+                 for own, other, shape in ((wide[0], wide[1], x_shape), (wide[1], wide[0], y_shape)))  # fmt: skip
+
+
+def reduced_shape(shape, axes):
+    """The shape with sizes of 1 at the axes."""
+    axes = range(len(shape)) if axes == () else [each % len(shape) for each in ((axes,) if isinstance(axes, int) else axes)]
+    return tuple(1 if i in axes else size for i, size in enumerate(shape))
+
+
+def switch(condition, first, second):
+    """first where the condition holds, else second."""
+    return first if condition else second
+
+
+def switch_layer(index, layers):
+    """The layer of that number."""
+    return layers[int(index)]
+
+
+def isconstant(x):
+    """Whether a value is known when a graph is compiled: tensors are not."""
+    return not isinstance(x, Tensor)
+
+
+def pack(x):
+    """Tensors along a new first axis."""
+    return P.Stack()(x)
+
+
+def embed(x):
+    """x itself."""
+    return x
 
 
 def in_dict(key, values):

@@ -131,26 +131,46 @@ def _pool(kind, axes):
     return function
 
 
-avg_pool1d, avg_pool2d, avg_pool3d = (_pool("avg", axes) for axes in (1, 2, 3))
-max_pool1d, max_pool2d, max_pool3d = (_pool("max", axes) for axes in (1, 2, 3))
+avg_pool1d, _avg_pool2d, avg_pool3d = (_pool("avg", axes) for axes in (1, 2, 3))
+max_pool1d, max_pool2d, _max_pool3d = (_pool("max", axes) for axes in (1, 2, 3))
+
+
+def avg_pool2d(x, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW", **numbers):
+    """Means of windows; with stride, padding, ceil_mode or count_include_pad as releases after 1.10 take them."""
+    if numbers:
+        return _avg_pool2d(x, kernel_size, **numbers)
+    return P.AvgPool(kernel_size, strides, pad_mode, data_format)(x)
+
+
+def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Largest of windows, and their places in a volume with return_indices."""
+    if not return_indices and dilation == 1:
+        return _max_pool3d(x, kernel_size, stride, padding, ceil_mode)
+    made = P.MaxPool3DWithArgmax(kernel_size, kernel_size if stride is None else stride, padding, dilation, ceil_mode)(x)
+    return made if return_indices else made[0]
 
 
 def _adaptive(kind, axes):
-    def function(x, output_size):
+    def function(input_x, output_size):
         return images.adaptive_pool(
-            kind, x, [output_size] * axes if isinstance(output_size, int) else list(output_size)
+            kind, input_x, [output_size] * axes if isinstance(output_size, int) else list(output_size)
         )
 
     return function
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = (_adaptive("avg", axes) for axes in (1, 2, 3))
-adaptive_max_pool1d, adaptive_max_pool2d = (_adaptive("max", axes) for axes in (1, 2))
+adaptive_max_pool1d = _adaptive("max", 1)
+
+
+def adaptive_max_pool2d(input_x, output_size, return_indices=False):
+    """Largest of as many windows as output_size says, and their places in a plane with return_indices."""
+    return P.AdaptiveMaxPool2D(output_size, return_indices)(input_x)
 
 
 def dropout(x, p=0.5, seed0=0, seed1=0):
     """(x with elements dropped with probability p and the rest divided by 1 - p, mask)"""
-    return P.Dropout(keep_prob=1 - p)(x)
+    return P.Dropout(1 - p, seed0, seed1)(x)
 
 
 def dropout2d(x, p=0.5):
@@ -197,7 +217,9 @@ def resize_bilinear(x, size, align_corners=False, half_pixel_centers=False):
     return P.ResizeBilinear(size, align_corners, half_pixel_centers)(x)
 
 
-resize_nearest_neighbor = lambda x, size, align_corners=False: P.ResizeNearestNeighbor(size, align_corners)(x)  # noqa: E731
+def resize_nearest_neighbor(input_x, size, align_corners=False):
+    """NCHW images at another size."""
+    return P.ResizeNearestNeighbor(size, align_corners)(input_x)
 
 
 def cross_entropy(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):

@@ -2,7 +2,7 @@
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import basic, random
+from cairn.ms.numerics import basic
 from mindspore.common import dtype as mstype
 from mindspore.ops import operations as P
 
@@ -16,30 +16,30 @@ for _name, _primitive in _INSTANCES.items():
 
 def standard_normal(shape, seed=0, seed2=0):
     """Normal numbers of mean 0 and deviation 1."""
-    return P.StandardNormal()(tuple(shape))
+    return P.StandardNormal(seed, seed2)(tuple(shape))
 
 
 def standard_laplace(shape, seed=0, seed2=0):
     """Laplace's numbers."""
-    return P.StandardLaplace()(tuple(shape))
+    return P.StandardLaplace(seed, seed2)(tuple(shape))
 
 
 def normal(shape, mean, stddev, seed=None):
     """Normal numbers."""
-    return core.add(core.mul(random.normal(shape), _float(stddev)), _float(mean))
+    return core.add(core.mul(P.StandardNormal(seed or 0)(tuple(shape)), _float(stddev)), _float(mean))
 
 
 def laplace(shape, mean, lambda_param, seed=None):
     """Laplace's numbers."""
-    return core.add(core.mul(P.StandardLaplace()(tuple(shape)), _float(lambda_param)), _float(mean))
+    return core.add(core.mul(P.StandardLaplace(seed or 0)(tuple(shape)), _float(lambda_param)), _float(mean))
 
 
 def uniform(shape, minval, maxval, seed=None, dtype=mstype.float32):
     """Numbers in [minval, maxval); whole ones for int32."""
     if basic.as_np(dtype).kind == "i":
-        return P.UniformInt()(tuple(shape), minval, maxval)
+        return P.UniformInt(seed or 0)(tuple(shape), minval, maxval)
     low, high = _float(minval), _float(maxval)
-    return core.add(core.mul(random.uniform(shape), core.sub(high, low)), low)
+    return core.add(core.mul(P.UniformReal(seed or 0)(tuple(shape)), core.sub(high, low)), low)
 
 
 def _float(x):
@@ -48,7 +48,7 @@ def _float(x):
 
 def multinomial(inputs, num_sample, replacement=True, seed=None):
     """Classes drawn by their weights."""
-    return P.Multinomial()(inputs, num_sample)
+    return P.Multinomial(seed or 0)(inputs, num_sample)
 
 
 def random_categorical(logits, num_sample, seed=0, dtype=mstype.int64):
@@ -61,9 +61,9 @@ def bernoulli(x, p=0.5, seed=-1):
     return P.Bernoulli()(x, p)
 
 
-def shuffle(x, seed=None):
+def shuffle(x, seed=0, seed2=0):
     """Rows in random order."""
-    return P.RandomShuffle()(x)
+    return P.RandomShuffle(seed or 0, seed2)(x)
 
 
 random_shuffle = shuffle

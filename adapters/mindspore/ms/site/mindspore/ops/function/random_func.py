@@ -17,7 +17,7 @@ def poisson(shape, mean, seed=None):
     return P.Poisson()(shape, mean)
 
 
-def random_gamma(shape, alpha, seed=None):
+def random_gamma(shape, alpha, seed=0, seed2=0):
     """Gamma numbers of rate 1, for each alpha."""
     return P.RandomGamma()(shape, alpha)
 

@@ -6,6 +6,7 @@ from cairn.ms.numerics import arrays, basic, reductions
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
+from mindspore.ops.operations import _inner_ops
 
 for _name in ("bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1"):
     globals()[_name] = getattr(P, "Bessel" + _name[7:].upper().replace("E", "e"))()
@@ -18,6 +19,11 @@ bitwise_left_shift, bitwise_right_shift = P.LeftShift(), P.RightShift()
 def view_as_real(input):
     """Real and imaginary parts along a new last axis."""
     return Tensor(np.stack([input.asnumpy().real, input.asnumpy().imag], -1))
+
+
+def sequence_mask(lengths, maxlen=None):
+    """True at the first places of each row, as many as its length says."""
+    return _inner_ops._sequence_mask(lengths, maxlen)
 
 
 def argwhere(input):
@@ -37,11 +43,11 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
     return P.CTCGreedyDecoder(merge_repeated)(inputs, sequence_length)
 
 
-def unique_consecutive(input, return_idx=False, return_counts=False, axis=None):
+def unique_consecutive(x, return_idx=False, return_counts=False, axis=None):
     """Runs of equal elements."""
     if not isinstance(return_idx, bool) or not isinstance(return_counts, bool):
         raise TypeError("For 'unique_consecutive', 'return_idx' and 'return_counts' must be bool.")
-    values, places, counts = P.UniqueConsecutive(return_idx, return_counts, axis)(input)
+    values, places, counts = P.UniqueConsecutive(return_idx, return_counts, axis)(x)
     more = ([places] if return_idx else []) + ([counts] if return_counts else [])
     return (values, *more) if more else values
 

@@ -1,8 +1,9 @@
 """Primitives: `P.X(attributes)(tensors)`."""
 
-from cairn.ms import modules
+from cairn.ms import modules, names
 
 from mindspore.ops.operations import (
+    _inner_ops,
     array_ops,
     comm_ops,
     image_ops,
@@ -18,6 +19,7 @@ from mindspore.ops.operations import (
     recurrent_ops,
     scatter_ops,
     searching_ops,
+    sparse_ops,
     vision_ops,
 )
 from mindspore.ops.operations._form import Operator
@@ -26,7 +28,7 @@ from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWith
 
 _modules = (
     math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, comm_ops, image_ops, optimizer_ops, more_ops,
-    linalg_ops, searching_ops, vision_ops,
+    linalg_ops, searching_ops, vision_ops, sparse_ops, _inner_ops,
 )  # fmt: skip
 _found = {
     name: value
@@ -37,3 +39,4 @@ _found = {
 globals().update(_found)
 __all__ = ["ReduceOp", *_found]
 modules.share(__name__)
+__getattr__ = names.lazy(__name__)

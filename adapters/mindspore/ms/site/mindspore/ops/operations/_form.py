@@ -1,13 +1,17 @@
 """The form of primitives: attributes at construction, tensors at the call, one function that computes."""
 
+import functools
 import inspect
 import re
 
 import cairn
 import numpy as np
+from cairn.ms import core
 from cairn.ms import promote as promotion
+from cairn.ms.numerics import random
 from cairn.ms.numerics.basic import cast, nptype
 from cairn.ms.primitive import Primitive
+from cairn.ms.tensor import wrap
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 
@@ -17,14 +21,26 @@ KINDS = {"float": "f", "number": "fiu", "int": "iu", "bool": "b", "any": "fiub",
 class Operator(Primitive):
     """A primitive of ours: `compute` makes its results from tensors."""
 
-    def __call__(self, *inputs):
+    arguments = None  # what the inputs are called where that is not what compute() calls them
+
+    def __call__(self, *inputs, **named):
         try:
-            return self.compute(*inputs)
+            return self.compute(*inputs, *self._placed(len(inputs), named)) if named else self.compute(*inputs)
         except cairn.Error as error:
+            if "assert failed" in str(error):
+                raise
             raise _classed(self.name, error) from error
 
     def compute(self, *inputs):
         raise NotImplementedError(self.name)
+
+    def _placed(self, given, named):
+        """Inputs given by name, in the order of those that were not given by position."""
+        order = self.arguments or tuple(inspect.signature(self.compute).parameters)
+        places = sorted((order.index(each) if each in order else -1, each) for each in named)
+        if [place for place, _ in places] != list(range(given, given + len(named))):
+            raise TypeError(f"For '{self.name}', the inputs are {', '.join(order)}, but got {given} and {', '.join(named)}.")
+        return [named[each] for _, each in places]
 
 
 def _classed(name, error):
@@ -79,8 +95,21 @@ def primitive(name, compute, doc, prepare=None, **attributes):
         if prepare is not None:
             prepare(self)
 
-    members = {"__init__": __init__, "compute": compute, "__doc__": doc, "__signature__": signature}
+    seeds = [each for each in names if each in ("seed", "seed2", "Seed0", "Seed1")]
+    members = {"__init__": __init__, "compute": _seeded(compute, seeds) if seeds else compute, "__doc__": doc, "__signature__": signature}
     return type(name, (Operator,), members)
+
+
+def _seeded(compute, seeds):
+    """compute, which draws from a stream of the primitive's own where one of its seeds is given."""
+
+    @functools.wraps(compute)
+    def drawn(self, *inputs, **named):
+        given = [getattr(self, each) for each in seeds]
+        with random.stream(self, *([] if given[0] == -1 else given)):
+            return compute(self, *inputs, **named)
+
+    return drawn
 
 
 def unary(name, function, kinds="float", doc=""):
@@ -131,6 +160,12 @@ def parameter(x, name, argument="variable"):
     if not isinstance(x, Parameter):
         raise TypeError(f"For '{name}', '{argument}' must be a Parameter, but got {type(x).__name__}.")
     return x
+
+
+def written(variable, value):
+    """Gives the Parameter its elements; returns it, or where nobody records a Tensor of its memory."""
+    core.assign(variable, value)
+    return variable if core.here.recorder is not None else wrap(variable.asnumpy())
 
 
 def same_type(x, like):

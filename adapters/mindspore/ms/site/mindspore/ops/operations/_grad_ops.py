@@ -5,7 +5,7 @@ from cairn.ms import core, gradient
 from cairn.ms.numerics import basic
 from mindspore.ops import operations as P
 from mindspore.ops.operations import _grad_table
-from mindspore.ops.operations._form import REQUIRED, primitive
+from mindspore.ops.operations._form import REQUIRED, primitive, static
 
 _one = lambda x: basic.number(1, x)  # noqa: E731
 
@@ -103,6 +103,13 @@ def _pool(name, forward):
 
 
 MaxPoolGrad, AvgPoolGrad = _pool("MaxPoolGrad", P.MaxPool), _pool("AvgPoolGrad", P.AvgPool)
+MaxPoolGradV1 = _pool("MaxPoolGradV1", P.MaxPool)
+AvgPoolGradV1 = primitive(
+    "AvgPoolGradV1",
+    lambda self, shape, dy: slopes(P.AvgPool(self.kernel_size, self.strides, self.pad_mode, self.data_format),
+                                   (basic.filled(static(shape, "AvgPoolGradV1", "orig_input_shape"), 0, basic.nptype(dy)),), dy),
+    "From the shape of the image and the gradient of the result.", **_WINDOW,
+)  # fmt: skip
 
 
 def _of_pair(name, forward, **attributes):
@@ -274,6 +281,7 @@ LSTMGrad = primitive(
     bidirectional=REQUIRED, dropout=REQUIRED,
 )  # fmt: skip
 globals().update(_grad_table.gradients(slopes))
+SparseSegmentSumGrad, SparseSegmentMeanGrad, SparseSegmentSqrtNGrad = P.SparseSegmentSumGrad, P.SparseSegmentMeanGrad, P.SparseSegmentSqrtNGrad
 StridedSliceGrad = primitive(
     "StridedSliceGrad",
     lambda self, dy, shape, begin, end, strides: slopes(

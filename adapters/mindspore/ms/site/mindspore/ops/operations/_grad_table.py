@@ -21,7 +21,7 @@ def _compute(slopes, name, inputs, forward, to):
             unknown = next(each for each in to if each not in at)
             at[unknown] = basic.filled(tuple(shape), 0, basic.nptype(dy))
         if name in _SIZED:  # the size of the result is an attribute of the operator
-            self.size = tuple(dy.shape[-_SIZED[name]:])
+            self.size = tuple(dy.shape[_SIZED[name]])
         return slopes(forward(self), [at[each] for each in to if each in at], dy, by)
 
     return compute
@@ -44,6 +44,7 @@ def _own(self, operator, *names):
     return operator(*[getattr(self, name) for name in names])
 
 
+_UNPOOL = {"ksize": REQUIRED, "strides": 0, "pads": 0, "output_shape": (), "data_format": "NCHW"}
 _WINDOW = {"kernel_size": (1, 1, 1), "strides": (1, 1, 1)}
 _CONV3D = {
     "out_channel": REQUIRED, "kernel_size": REQUIRED, "mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "group": 1,
@@ -77,6 +78,19 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
     ("MvlgammaGrad", "dy x", lambda self: P.Mvlgamma(self.p), "x", {"p": REQUIRED}),
     ("MaxPool3DGrad", "x _ dy", lambda self: P.MaxPool3D(self.kernel_size, self.strides, self.pad_mode, self.pad_list), "x",
      {**_WINDOW, "pad_mode": "VALID", "pad_list": 0, "data_format": "NCDHW"}),
+    ("AdaptiveMaxPool3DGrad", "dy x _", lambda self: lambda x: P.AdaptiveMaxPool3D()(x, self.size)[0], "x", {}),
+    ("MaxPool3DGradWithArgmax", "x dy _",
+     lambda self: _first(P.MaxPool3DWithArgmax(self.ksize, self.strides, self.pads, self.dilation, self.ceil_mode)), "x",
+     {"ksize": REQUIRED, "strides": REQUIRED, "pads": REQUIRED, "dilation": (1, 1, 1), "ceil_mode": False, "data_format": "NCDHW"}),
+    ("MaxUnpool2DGrad", "x dy places", lambda self: P.MaxUnpool2D(self.ksize, self.strides, self.pads, self.output_shape), "x places", _UNPOOL),
+    ("MaxUnpool3DGrad", "x dy places", lambda self: P.MaxUnpool3D(self.ksize, self.strides, self.pads, self.output_shape), "x places", _UNPOOL),
+    ("ROIAlignGrad", "dy rois shape",
+     lambda self: P.ROIAlign(self.pooled_height, self.pooled_width, self.spatial_scale, self.sample_num), "x rois",
+     {"pooled_height": REQUIRED, "pooled_width": REQUIRED, "spatial_scale": REQUIRED, "sample_num": 2}),
+    ("CropAndResizeGradImage", "dy boxes index shape",
+     lambda self: lambda x, boxes, index: P.CropAndResize(self.method)(x, boxes, index, self.size), "x boxes index", {"T": REQUIRED, "method": "bilinear"}),
+    ("CropAndResizeGradBoxes", "dy x boxes index",
+     lambda self: lambda x, boxes, index: P.CropAndResize(self.method)(x, boxes, index, self.size), "x boxes index", {"method": "bilinear"}),
     ("AdaptiveMaxPool2DGrad", "dy x _", lambda self: lambda x: P.AdaptiveMaxPool2D(self.size)(x), "x", {}),
     ("ResizeBicubicGrad", "dy like", lambda self: lambda x: P.ResizeBicubic(self.align_corners, self.half_pixel_centers)(x, self.size), "x",
      {"align_corners": False, "half_pixel_centers": False}),
@@ -112,6 +126,10 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
      {"input_size": REQUIRED, "output_size": None, "scales": None, "align_corners": False}),
 )  # fmt: skip
 _BY = {"Dilation2DBackpropFilter": (1,), "Conv3DBackpropFilter": (1,), "DepthwiseConv2dNativeBackpropFilter": (1,),
-       "GridSampler2DGrad": (0, 1), "GridSampler3DGrad": (0, 1)}  # fmt: skip
+       "CropAndResizeGradBoxes": (1,), "GridSampler2DGrad": (0, 1), "GridSampler3DGrad": (0, 1)}  # fmt: skip
 _SHAPES = {"GatherDGrad": "shape", "UpsampleNearest3DGrad": "input_size", "UpsampleTrilinear3DGrad": "input_size"}
-_SIZED = {"AdaptiveAvgPool2DGrad": 2, "AdaptiveAvgPool3DGrad": 3, "AdaptiveMaxPool2DGrad": 2, "ResizeBicubicGrad": 2, "ResizeLinear1DGrad": 1}
+_SIZED = {  # which sizes of the result they are
+    "AdaptiveAvgPool2DGrad": slice(-2, None), "AdaptiveAvgPool3DGrad": slice(-3, None), "AdaptiveMaxPool2DGrad": slice(-2, None),
+    "AdaptiveMaxPool3DGrad": slice(-3, None), "ResizeBicubicGrad": slice(-2, None), "ResizeLinear1DGrad": slice(-1, None),
+    "CropAndResizeGradImage": slice(1, 3), "CropAndResizeGradBoxes": slice(1, 3),
+}  # fmt: skip

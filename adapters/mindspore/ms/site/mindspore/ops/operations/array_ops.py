@@ -394,7 +394,7 @@ class IsInstance(_Fact):
 
 
 TensorShape = DynamicShape = primitive(
-    "TensorShape", lambda self, x: core.shape_of(tensor(x, "TensorShape")), "The sizes as a tensor."
+    "TensorShape", lambda self, x: core.shape_of(tensor(x, "TensorShape")), "The sizes as a tensor.", dtype=9
 )
 
 

@@ -55,7 +55,7 @@ def _roi_align(self, features, rois):
     samples = self.sample_num if self.sample_num > 0 else 2
     places = []
     for low, high, parts in zip(lows, highs, out):
-        size = core.maximum(core.sub(high, low), basic.number(1, rois))
+        size = core.sub(high, low) if self.roi_end_mode else core.maximum(core.sub(high, low), basic.number(1, rois))
         steps = ((np.arange(parts * samples) + 0.5) / (parts * samples)).astype(basic.nptype(rois))
         places.append(core.add(basic.expand(low, 1), core.mul(basic.expand(size, 1), steps)))
     image = images.channels_last(features)

@@ -68,6 +68,12 @@ def _sparse_softmax(self, logits, labels):
     return losses.reduced(loss, "mean")
 
 
+SparseSoftmaxCrossEntropyWithLogitsV2 = primitive(
+    "SparseSoftmaxCrossEntropyWithLogitsV2", lambda self, logits, labels: losses.sparse_softmax_cross_entropy(logits, labels),
+    "(loss of each row, its gradient).",
+)  # fmt: skip
+
+
 def _check_is_grad(self):
     Validator.check_bool(self.is_grad, "is_grad", self.name)
 

@@ -13,7 +13,7 @@ _FLOATS = {
     "Tan": core.tan, "Asin": core.asin, "ACos": core.acos, "Atan": core.atan, "Sinh": core.sinh, "Cosh": core.cosh,
     "Asinh": core.asinh, "Acosh": core.acosh, "Atanh": core.atanh, "Erf": core.erf, "Erfc": core.erfc,
     "Erfinv": core.erf_inverse, "Lgamma": core.log_gamma, "Digamma": core.digamma, "BesselI0e": core.bessel_i0e,
-    "BesselI1e": core.bessel_i1e, "Rint": core.round, "Floor": core.floor, "Ceil": core.ceil, "MatrixInverse": core.matrix_inverse,
+    "BesselI1e": core.bessel_i1e, "Rint": core.round, "Floor": core.floor, "Ceil": core.ceil,
     "MatrixDeterminant": core.determinant, "LogMatrixDeterminant": core.log_determinant,
 }  # fmt: skip
 _NUMBERS = {"Abs": core.abs, "Neg": core.neg, "Sign": core.sign, "Square": core.square}
@@ -240,11 +240,12 @@ Cummax, Cummin = _cum_extreme("Cummax", "arg_max", core.maximum), _cum_extreme("
 
 
 def _median(self, x):
-    if self.global_median:
-        return reductions.median(basic.reshape(x, (-1,)), 0, False)
-    return reductions.median(x, self.axis, self.keep_dims)
+    x, axis, keep = (basic.reshape(x, (-1,)), 0, False) if self.global_median else (x, self.axis, self.keep_dims)
+    value, index = reductions.median(x, axis, keep)
+    return value, basic.cast(index, np.int64)
 
 
+AddV2 = binary("AddV2", core.add)
 Median = primitive("Median", _median, "Lower median and its index.", global_median=False, axis=0, keep_dims=False)
 
 
@@ -401,5 +402,9 @@ def _matrix_solve(self, a, b):
     return core.matrix_solve(a, b, adjoint=self.adjoint)
 
 
+MatrixInverse = primitive(
+    "MatrixInverse", lambda self, x: core.matrix_inverse(basic.swapped(x, -2, -1) if self.adjoint else tensor(x, "MatrixInverse", "float")),
+    "Inverse of matrices, or of the transposed ones.", adjoint=False,
+)  # fmt: skip
 MatrixSolve = primitive("MatrixSolve", _matrix_solve, "x with a x = b.", adjoint=False)
 del _name, _row, _kinds

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import arrays, basic, images, losses, reductions, updates
+from cairn.ms.numerics import arrays, basic, images, losses, reductions, sampling, updates
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
@@ -141,6 +141,10 @@ MatrixBandPart = primitive("MatrixBandPart", _band_part, "x with zeros outside o
 def cdist(x, y, p=2.0):
     """Distances between rows."""
     apart = core.sub(basic.expand(x, -2), basic.expand(y, -3))
+    if p == 0:
+        return basic.cast(reductions.count_nonzero(apart, -1), basic.nptype(apart))
+    if p == float("inf"):
+        return reductions.maximum(core.abs(apart), -1)
     return reductions.norm(apart, len(apart.shape) - 1, p)
 
 
@@ -177,10 +181,17 @@ def _pad_v3(self, x, paddings, value=0.0):
 PadV3 = primitive(
     "PadV3", _pad_v3, "x with something around, pads of the last axis first.", mode="constant", paddings_contiguous=True
 )
+
+
+def _adaptive_max(x, sizes):
+    values, places = sampling.adaptive_max_places(x, sizes)
+    return values, basic.cast(places, np.int32)
+
+
 AdaptiveMaxPool3D = primitive(
     "AdaptiveMaxPool3D",
-    lambda self, x, size: images.adaptive_pool("max", x, list(static(size, "AdaptiveMaxPool3D", "output_size"))),
-    "Largest of windows that cover a volume.",
+    lambda self, x, size: _adaptive_max(x, list(static(size, "AdaptiveMaxPool3D", "output_size"))),
+    "(largest, their places) of windows that cover a volume.",
 )
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import basic, images, norms, random, reductions
+from cairn.ms.numerics import basic, images, norms, random, reductions, sampling
 from mindspore._checkparam import Rel, Validator, sizes
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
@@ -24,6 +24,9 @@ ReLUV2 = primitive(
     lambda self, x: (core.relu(x), basic.cast(core.greater(x, basic.number(0, x)), np.uint8)),
     "relu and its mask.",
 )
+
+
+ReLUV3 = unary("ReLUV3", core.relu, "number", "max(0, x)")
 
 
 def _with_number(name, function, argument, default):
@@ -298,6 +301,14 @@ class AvgPool(_Pool):
     kind = "avg"
 
 
+class MaxPoolV1(MaxPool):
+    """MaxPool."""
+
+
+class AvgPoolV1(AvgPool):
+    """AvgPool."""
+
+
 class MaxPoolWithArgmax(_Pool):
     """MaxPool and the places of the largest elements in each plane."""
 
@@ -341,18 +352,17 @@ class AvgPool3D(_Pool):
         return y
 
 
-def _adaptive(name, kind, attribute):
+def _adaptive(kind):
     def compute(self, x):
-        size = getattr(self, attribute)
-        return images.adaptive_pool(kind, tensor(x, name, "float"), [size] * 2 if isinstance(size, int) else size)
+        sizes = [self.output_size] * 2 if isinstance(self.output_size, int) else self.output_size
+        tensor(x, self.name, "float")
+        return sampling.adaptive_max_places(x, sizes) if getattr(self, "return_indices", False) else images.adaptive_pool(kind, x, sizes)
 
-    return primitive(name, compute, "Windows that cover the image in output_size parts.", **{attribute: REQUIRED})
+    return compute, "Windows that cover the image in output_size parts."
 
 
-AdaptiveAvgPool2D, AdaptiveMaxPool2D = (
-    _adaptive("AdaptiveAvgPool2D", "avg", "output_size"),
-    _adaptive("AdaptiveMaxPool2D", "max", "output_size"),
-)
+AdaptiveAvgPool2D = primitive("AdaptiveAvgPool2D", *_adaptive("avg"), output_size=REQUIRED)
+AdaptiveMaxPool2D = primitive("AdaptiveMaxPool2D", *_adaptive("max"), output_size=REQUIRED, return_indices=False)
 AdaptiveAvgPool3D = primitive(
     "AdaptiveAvgPool3D",
     lambda self, x: images.adaptive_pool("avg", x, [self.output_size] * 3 if isinstance(self.output_size, int) else self.output_size),

@@ -85,6 +85,26 @@ def _sgd(self, p, gradient, lr, accum, rate, stat):
 SGD = primitive("SGD", _sgd, "Gradient descent with momentum.", dampening=0.0, weight_decay=0.0, nesterov=False)
 
 
+def _adam_step(self, slots, others):
+    """The moments after the step and what it adds to the parameter, which is not written."""
+    power1, power2, lr, beta1, beta2, epsilon, g = others
+    zero = updates.mul(slots[0], 0.0)
+    return updates.adam(zero, *slots, g, lr, beta1, beta2, epsilon, power1, power2, self.use_nesterov)
+
+
+def _adam_no_update(self, m, v, *others):
+    for each in (m, v):
+        parameter(each, "AdamNoUpdateParam")
+    step, *moments = _adam_step(self, (m, v), others)
+    for each, value in zip((m, v), moments):
+        core.assign(each, value)
+    return step
+
+
+AdamNoUpdateParam = primitive("AdamNoUpdateParam", _adam_no_update, "What Adam adds to a parameter.", use_locking=False, use_nesterov=False)
+FusedCastAdamWeightDecay = _update("FusedCastAdamWeightDecay", 3, _adam_weight_decay, "AdamWeightDecay of float16 gradients.", **LOCK)
+
+
 def _ada_max(self, slots, others):
     power1, lr, beta1, beta2, epsilon, gradient = others
     return updates.ada_max(*slots, gradient, lr, beta1, beta2, epsilon, power1)

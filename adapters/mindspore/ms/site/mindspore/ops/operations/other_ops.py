@@ -7,14 +7,14 @@ from cairn.ms import core
 from cairn.ms.numerics import arrays, basic
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, tensor
+from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, tensor, written
 
 
 def _assigned(name, combine):
     def compute(self, variable, value):
         parameter(variable, name)
         value = same_type(value, variable)
-        return core.assign(variable, value if combine is None else combine(variable, value))
+        return written(variable, value if combine is None else combine(variable, value))
 
     return primitive(name, compute, "Changes a Parameter and returns it.")
 
@@ -26,7 +26,7 @@ def _assign(self, variable, value):
     value = same_type(value, variable)
     if tuple(value.shape) != tuple(variable.shape):
         value = core.reshape(core.broadcast_to(value, basic.ints(variable.shape)), basic.ints(variable.shape))
-    return core.assign(variable, value)
+    return written(variable, value)
 
 
 Assign = primitive("Assign", _assign, "Gives a Parameter a value and returns it.")
@@ -34,8 +34,25 @@ AssignAdd, AssignSub = _assigned("AssignAdd", core.add), _assigned("AssignSub", 
 Load = primitive("Load", lambda self, variable, state=None: core.identity(variable), "The value of a Parameter.")
 Depend = primitive("Depend", lambda self, value, expression: value, "The value; what made the expression runs before.")
 ControlDepend = primitive(
-    "ControlDepend", lambda self, src, dst: dst, "Order of two operators, which is that of the script.", depend_mode=0
+    "ControlDepend", lambda self, src, dst: dst, "Order of two operators, which is that of the script.", lambda self: _mode(self), depend_mode=0
 )
+
+
+def _mode(self):
+    Validator.check_int_range(self.depend_mode, 0, 1, Rel.INC_BOTH, "depend_mode", "ControlDepend")
+
+
+def _check_bprop(self, gradients, inputs):
+    for i, (made, x) in enumerate(zip(gradients, inputs)):
+        if made.shape != x.shape or made.dtype != x.dtype:
+            raise (ValueError if made.dtype == x.dtype else TypeError)(
+                f"Bprop of {self.prim_to_check}: gradient {i} must be like its input, {x.dtype} of shape {tuple(x.shape)}, but got {made.dtype} of shape "
+                f"{tuple(made.shape)}."
+            )
+    return gradients
+
+
+CheckBprop = primitive("CheckBprop", _check_bprop, "Gradients, which must be like the inputs.", prim_to_check="")
 UpdateState = primitive(
     "UpdateState", lambda self, state, *others: state, "Order of effects, which is that of the script."
 )
@@ -87,7 +104,7 @@ class HookBackward(Operator):
 
 def _lines(*values):
     for each in values:
-        print(each)
+        print(repr(each) if isinstance(each, Tensor) else each)
 
 
 def _print(self, *values):
@@ -99,7 +116,8 @@ Print = primitive("Print", _print, "Prints its inputs.")
 Assert = primitive(
     "Assert",
     lambda self, condition, values: core.assert_(
-        condition, *values, message="assertion failed", places=list(range(len(values)))
+        condition if isinstance(condition, Tensor) else np.asarray(condition, np.bool_), *values, message="assert failed",
+        places=list(range(len(values))),
     ),
     "Stops the run unless the condition holds.",
     summarize=3,
@@ -214,7 +232,7 @@ BoundingBoxDecode = primitive("BoundingBoxDecode", _decode, "Boxes from anchors 
 
 
 def _nms(self, boxes):
-    """Boxes in falling order of score, their indices, and which remain."""
+    """Boxes in falling order of score, their places in it, and which remain."""
     order = basic.cast(core.top_k(basic.at(boxes, 1, 4), np.int64(boxes.shape[0]))[1], np.int32)
     rows = core.gather(boxes, order, axis=0)
     x0, y0, x1, y1, w, h = _corners(basic.part(rows, 1, 0, 4), 0)
@@ -233,7 +251,7 @@ def _nms(self, boxes):
     for i in range(count):
         alive = core.reshape(basic.part(kept, 0, i, i + 1), basic.ints(()))
         kept = core.mul(kept, core.sub(np.float32(1), core.mul(basic.at(near, 0, i), alive)))
-    return rows, order, core.greater(kept, np.float32(0))
+    return rows, core.identity(np.arange(count, dtype=np.int32)), core.greater(kept, np.float32(0))
 
 
 NMSWithMask = primitive(

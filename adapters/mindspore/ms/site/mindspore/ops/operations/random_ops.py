@@ -23,8 +23,8 @@ def _seeds(self):
         Validator.check_non_negative_int(getattr(self, each), each, self.name)
 
 
-def _random(name, compute, doc):
-    return primitive(name, compute, doc, _seeds, seed=0, seed2=0)
+def _random(name, compute, doc, **attributes):
+    return primitive(name, compute, doc, _seeds, **attributes, seed=0, seed2=0)
 
 
 def _laplace(self, shape):
@@ -112,20 +112,12 @@ RandpermV2 = primitive(
     offset=0,
     dtype=mstype.int64,
 )
-RandomShuffle = primitive(
-    "RandomShuffle",
-    lambda self, x: random.shuffled(tensor(x, "RandomShuffle")),
-    "Rows in random order.",
-    seed=0,
-    seed2=0,
-)
-TruncatedNormal = primitive(
+RandomShuffle = _random("RandomShuffle", lambda self, x: random.shuffled(tensor(x, "RandomShuffle")), "Rows in random order.")
+TruncatedNormal = _random(
     "TruncatedNormal",
     lambda self, shape: random.truncated_normal(_shape(shape, "TruncatedNormal"), basic.as_np(self.dtype)),
     "Normal numbers of magnitude below 2.",
     dtype=mstype.float32,
-    seed=0,
-    seed2=0,
 )
 Bernoulli = primitive(
     "Bernoulli",

@@ -4,7 +4,7 @@ import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic, reductions
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import REQUIRED, parameter, primitive, same_type, static, tensor
+from mindspore.ops.operations._form import REQUIRED, parameter, primitive, same_type, static, tensor, written
 
 
 def _scatter(name, mode, writer):
@@ -13,7 +13,7 @@ def _scatter(name, mode, writer):
     def compute(self, variable, indices, updates):
         parameter(variable, name, "input_x")
         value = writer(variable, tensor(indices, name, "int", "indices"), same_type(updates, variable), mode)
-        return core.assign(variable, value)
+        return written(variable, value)
 
     return primitive(name, compute, f"Combines updates into a Parameter by {mode}.", use_locking=mode == "update")
 
@@ -56,7 +56,7 @@ InplaceUpdate, InplaceAdd, InplaceSub = (_inplace("Inplace" + n, n.lower()) for 
 def _index_add(self, x, indices, y):
     lined = basic.moved(x, self.axis, 0)
     out = basic.moved(arrays.scatter_rows(lined, indices, basic.moved(y, self.axis, 0), "add"), 0, self.axis)
-    return core.assign(parameter(x, "IndexAdd", "x"), out)
+    return written(parameter(x, "IndexAdd", "x"), out)
 
 
 IndexAdd = primitive(

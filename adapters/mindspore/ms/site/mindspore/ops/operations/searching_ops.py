@@ -8,7 +8,7 @@ from cairn.ms.numerics import arrays, basic, losses, reductions
 from mindspore._checkparam import Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import REQUIRED, host, primitive, same_type, static, tensor, unary
+from mindspore.ops.operations._form import REQUIRED, host, parameter, primitive, same_type, static, tensor, unary
 
 
 def _bound(name, side):
@@ -240,14 +240,26 @@ SubAndFilter = host("SubAndFilter", _sub_and_filter, "Elements within a range, a
 
 
 def _accidental(self, true_classes, sampled):
-    hits = [(row, place) for row, place in np.argwhere((true_classes[:, :, None] == sampled).any(1))]
-    at = np.array(hits, np.int32).reshape(-1, 2)
-    return at[:, 0], at[:, 1], np.full(len(at), -np.finfo(np.float32).max, np.float32)
+    at = np.argwhere(true_classes[:, :, None] == sampled).astype(np.int32)
+    return at[:, 0], at[:, 2], np.full(len(at), -np.finfo(np.float32).max, np.float32)
 
 
+CompareAndBitpack = host(
+    "CompareAndBitpack", lambda self, x, threshold: np.packbits(x > threshold, axis=-1), "Whether elements are above a bound, 8 in a byte."
+)
+
+
+def _update_cache(self, x, indices, updates, most):
+    at = indices.asnumpy().reshape(-1)
+    rows = np.flatnonzero((at >= 0) & (at < int(most)))
+    core.assign(parameter(x, "UpdateCache"), arrays.scatter_rows(x, Tensor(at[rows]), core.gather(updates, rows.astype(np.int64), axis=0), "update"))
+    return Tensor(np.zeros(1, np.int32))
+
+
+UpdateCache = primitive("UpdateCache", _update_cache, "Rows of a Parameter replaced, where their index is within bounds.")
 ComputeAccidentalHits = host("ComputeAccidentalHits", _accidental, "Where sampled classes are true ones.", num_true=1)
 DataFormatDimMap = primitive(
-    "DataFormatDimMap", lambda self, x: core.gather(np.array([self.dst_format.index(c) for c in self.src_format], basic.nptype(x)),
+    "DataFormatDimMap", lambda self, x: core.gather(np.array([self.src_format.index(c) for c in self.dst_format], basic.nptype(x)),
                                                     core.select(core.less(x, basic.number(0, x)), core.add(x, basic.number(len(self.src_format), x)), x), axis=0),
     "Axes of one layout in another.", src_format="NHWC", dst_format="NCHW",
 )  # fmt: skip

@@ -1,8 +1,13 @@
 """Callbacks: what is called while a Model trains and evaluates."""
 
+import contextlib
 import os
 
 __all__ = ["Callback", "CallbackManager", "InternalCallbackParam", "RunContext", "checkpoint_cb_for_save_op", "set_cur_net"]
+
+
+class _Unknown(KeyError, AttributeError):
+    """A value that the run does not tell."""
 
 
 class InternalCallbackParam(dict):
@@ -12,7 +17,7 @@ class InternalCallbackParam(dict):
         try:
             return self[key]
         except KeyError:
-            raise AttributeError(f"'_InternalCallbackParam' object has no attribute '{key}'") from None
+            raise _Unknown(key) from None
 
     def __setattr__(self, key, value):
         self[key] = value
@@ -92,17 +97,15 @@ class CallbackManager(Callback):
         for each in callbacks:
             if not isinstance(each, Callback):
                 raise TypeError("When the 'callbacks' is a list, the elements in 'callbacks' must be Callback functions.")
-        self._callbacks = callbacks
-        self._entered = []
+        self._callbacks, self._stack = callbacks, contextlib.ExitStack()
 
     def __enter__(self):
-        for each in self._callbacks:
-            self._entered.append(each.__enter__() or each)
+        self._stack.__enter__()
+        self._callbacks = [self._stack.enter_context(each) or each for each in self._callbacks]
         return self
 
     def __exit__(self, *error):
-        for each in reversed(self._callbacks):
-            each.__exit__(*error)
+        return self._stack.__exit__(*error)
 
 
 def _of_all(name):
@@ -119,12 +122,23 @@ for _moment in MOMENTS:
         setattr(CallbackManager, _name, _of_all(_name))
 
 
+_current = {"net": None}  # the network that checkpoint_cb_for_save_op fills
+
+
 def set_cur_net(net):
-    """Kept for scripts that call it."""
+    """Names the network of checkpoint_cb_for_save_op."""
+    _current["net"] = net
 
 
 def checkpoint_cb_for_save_op(parameter_list):
-    """Kept for scripts that call it."""
+    """Puts values, a list of {"name": ..., "data": tensor}, into the network that set_cur_net named; whether there is one."""
+    from mindspore.common.parameter import Parameter
+    from mindspore.train.serialization import load_param_into_net
+
+    if _current["net"] is None:
+        return False
+    values = {each["name"]: Parameter(each["data"], name=each["name"]) for each in parameter_list}
+    load_param_into_net(_current["net"], values)
     return True
 
 

@@ -128,13 +128,23 @@ class CheckpointManager:
             logger.warning(f"Failed to remove the older ckpt file {file_name}: {error}.")
         self._ckpoint_filelist = [each for each in self._ckpoint_filelist if each != file_name]
 
+    def remove_oldest_ckpoint_file(self):
+        """Removes the oldest file."""
+        self.remove_ckpoint_file(self._ckpoint_filelist[0])
+
     def keep_newest(self, most):
         """Removes the oldest files beyond `most`; called when a newer one is whole and on the disk."""
         for path in self._ckpoint_filelist[: max(len(self._ckpoint_filelist) - most, 0)]:
             self.remove_ckpoint_file(path)
 
-    def keep_one_ckpoint_per_minutes(self, minutes, kept):
-        """Removes the files of the last minutes but the newest; `kept` are those of earlier minutes."""
+    def keep_one_ckpoint_per_minutes(self, minutes, cur_time):
+        """Of the files of the last minutes only the oldest stays."""
+        recent = [path for path in self._ckpoint_filelist if cur_time - os.path.getmtime(path) < 60 * minutes]
+        for path in recent[1:]:
+            self.remove_ckpoint_file(path)
+
+    def keep_last_and(self, kept):
+        """Removes all files but the newest and `kept`, those of earlier minutes."""
         for path in self._ckpoint_filelist[:-1]:
             if path not in kept:
                 self.remove_ckpoint_file(path)
@@ -148,6 +158,11 @@ def free_prefix(directory, prefix):
         if match:
             found = max(found, int(match.group(1) or 0))
     return prefix if found < 0 else f"{prefix}_{found + 1}"
+
+
+def save_graph(network, file_name):
+    """Writes what the network is made of, as text."""
+    whole.write(file_name, [f"{network}\n".encode()], 0o400)
 
 
 class ModelCheckpoint(Callback):
@@ -189,7 +204,7 @@ class ModelCheckpoint(Callback):
         self._graph_saved = True
         path = os.path.join(self._directory, self._prefix + "-graph.meta")
         if not os.path.exists(path):
-            whole.write(path, [f"{told.train_network}\n".encode()], 0o400)
+            save_graph(told.train_network, path)
 
     def end(self, run_context):
         told = run_context.original_args()
@@ -230,7 +245,7 @@ class ModelCheckpoint(Callback):
         if self._config.keep_checkpoint_max:
             self._manager.keep_newest(self._config.keep_checkpoint_max)
         else:
-            self._manager.keep_one_ckpoint_per_minutes(self._config.keep_checkpoint_per_n_minutes, self._kept)
+            self._manager.keep_last_and(self._kept)
 
     def write(self, told, path):
         """One file."""

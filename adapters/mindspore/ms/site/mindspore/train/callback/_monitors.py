@@ -64,9 +64,7 @@ class TimeMonitor(Callback):
     """Prints the time of each epoch, and of its steps."""
 
     def __init__(self, data_size=None):
-        if data_size is not None:
-            check_int("data_size", data_size, 1, "TimeMonitor")
-        elif not level.at_least("1.1"):
+        if data_size is None and not level.at_least("1.1"):
             raise TypeError("TimeMonitor() missing the argument 'data_size'")
         self.data_size = data_size
         self.epoch_time = time.time()
@@ -80,7 +78,7 @@ class TimeMonitor(Callback):
         steps = self.data_size
         if level.at_least("1.1") and isinstance(told.get("batch_num"), int) and told.batch_num > 0:
             steps = told.batch_num
-        if not steps:
+        if not isinstance(steps, int) or steps < 1:
             raise ValueError("data_size must be positive int.")
         if level.at_least("1.1"):
             mode = f"{told.get('mode', '').title()} " if level.at_least("1.10") else ""

@@ -1,0 +1,3 @@
+"""The release whose interface this is."""
+
+__version__ = "1.10.1"
