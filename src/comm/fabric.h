@@ -33,7 +33,8 @@ class Turn {
   double waited = 0;  // seconds
 
   using Clock = std::chrono::steady_clock;
-  /// Called every 20 ms or so by a wait for member `other` that began at `since`. Throws Error io.
+  /// Called every 20 ms or so, on the thread that makes the call, by a wait for member `other` that began at `since`. Throws
+  /// Error.
   void look(int other, Clock::time_point since);
   /// This rank has seen that the digests differ. Throws Error io.
   [[noreturn]] void disagree();

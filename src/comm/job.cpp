@@ -169,7 +169,17 @@ class Job {
     if (static_cast<int>(party.ranks.size()) != options_.size)
       fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
     const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
-    return load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+    std::shared_ptr<Transport> transport;
+    std::string fault;
+    try {
+      transport = load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+    } catch (const Error& thrown) {
+      fault = thrown.what();
+    }
+    const std::vector<std::string> faults = exchange(fault);  // or it says who is dead or stopped
+    for (size_t i = 0; i < faults.size(); ++i)
+      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", i, faults[i]);
+    return transport;
   }
 
   std::string machine_of(int rank) const {
@@ -195,6 +205,7 @@ class Job {
                  Turn::Clock::time_point start) {
     member_->begin(request, digest);
     Turn turn(request, digest, *member_, group.party, std::move(asked), options_.timeout);
+    turn.spins = !Beside::here();
     try {
       group.fabric->run(turn);
     } catch (const std::exception& fault) {  // the others would wait for what this rank has left undone

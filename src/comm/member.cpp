@@ -164,6 +164,7 @@ uint64_t Member::begin(const Request& request, uint64_t digest) {
   call.root = request.root, call.tag = request.tag;
   call.name = request.name, call.place = Place::current();
   call.dims.assign(request.dims.begin(), request.dims.end());
+  call.counts.assign(request.counts.begin(), request.counts.end());
   return call.number;
 }
 
@@ -171,7 +172,7 @@ std::string Member::Call::text() const {
   Request request;
   request.kind = kind, request.reduction = reduction, request.dtype = dtype;
   request.root = root, request.tag = tag;
-  request.name = name, request.dims = dims;
+  request.name = name, request.dims = dims, request.counts = counts;
   return request.text();
 }
 

@@ -58,7 +58,7 @@ class Member {
     Reduction reduction;
     std::string name, place;
     DType dtype;
-    std::vector<int64_t> dims;
+    std::vector<int64_t> dims, counts;
     int64_t root, tag;
     std::string text() const;
   };

@@ -50,9 +50,9 @@ struct Request {
   std::span<const int64_t> counts;
 
   int64_t count() const;
-  /// `all_reduce "gradients/conv1" f32[3, 3] sum`.
+  /// `all_reduce "gradients/conv1" f32[3, 3] sum`; long names are shortened.
   std::string text() const;
-  /// Equal for equal texts.
+  /// Of all on which the ranks must agree.
   uint64_t digest() const;
 };
 

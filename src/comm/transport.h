@@ -20,10 +20,11 @@ class Transport {
   virtual void* send(int to, uint64_t tag, const void* data, size_t bytes) = 0;
   virtual void* receive(int from, uint64_t tag, void* data, size_t bytes) = 0;
   enum class State { done, broken, interrupted };
+  /// After `interrupted` the operation goes on, and can be waited for again.
   virtual State wait(void* operation) = 0;
   /// Forgets an operation that was waited for.
   virtual void release(void* operation) = 0;
-  /// From another thread: the wait for this operation returns soon.
+  /// From another thread: the wait for this operation, or the next one, returns soon.
   virtual void interrupt(void* operation) = 0;
   /// Gives up all operations under way: afterwards no memory is touched.
   virtual void close() = 0;

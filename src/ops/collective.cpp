@@ -403,7 +403,9 @@ std::vector<OpDef> make_collective_rows() {
        .infer = infer_bucket,
        .gradient = bucket_rule,
        .reference = all_reduce_bucket,
-       .oracle = untested("needs several processes: tests/python/test_collectives.py")},
+       .oracle = {"tuple(xs)"},
+       .cases = {"f32[2, 3], f32[]", "i8[5], i8[0] {reduction = max}", "bool[2], bool[3] {reduction = prod}",
+                 "f16[3], f16[1, 2] {reduction = mean}"}},
       {.name = "all_to_all_v",
        .summary = "sends send_counts[i] elements from send_displacements[i] on to each rank i of the group and places "
                   "receive_counts[i] elements from it at receive_displacements[i]; what nothing is placed at is zero",
