@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -46,6 +47,12 @@ std::string machine() {
   struct stat view {};
   stat("/proc/self/ns/pid", &view);
   return fmt::format("{} {} {}", boot, view.st_ino, geteuid());
+}
+
+void check_size(const Request& request, int size) {
+  if (request.ranks != 0 && request.ranks != size)
+    fail(ErrorKind::invalid_argument, to_string(request.kind), "group {} has {} ranks, the operator was made for {}",
+         request.group, size, request.ranks);
 }
 
 struct Usage {
@@ -90,6 +97,8 @@ class Job {
     return found->second;
   }
 
+  int size_of(std::string_view name) const { return find(name)->party.size(); }
+
   GroupView view(std::string_view name) const {
     const auto group = find(name);
     GroupView view{group->party.me, 0, 0, group->party.ranks};
@@ -106,6 +115,7 @@ class Job {
     if (group->party.me < 0)
       fail(ErrorKind::invalid_argument, to_string(request.kind), "rank {} is no member of group {}", options_.rank,
            request.group);
+    check_size(request, group->party.size());
     if (!group->fabric) return run_alone(request);
     const std::lock_guard order(group->mutex);
     const auto start = Turn::Clock::now();
@@ -198,13 +208,14 @@ class Job {
     const std::string tag = fmt::to_string(request.tag);
     neutral.kind = Kind::send, neutral.root = request.tag, neutral.name = tag;
     const auto rank_of = [&](int64_t member) { return group.party.ranks[static_cast<size_t>(member)]; };
-    take_turn(group, same, neutral.digest(), {rank_of(me), rank_of(request.root)}, start);
+    const std::array<int, 2> asked = {rank_of(me), rank_of(request.root)};
+    take_turn(group, same, neutral.digest(), asked, start);
   }
 
-  void take_turn(Group& group, const Request& request, uint64_t digest, std::vector<int> asked,
+  void take_turn(Group& group, const Request& request, uint64_t digest, std::span<const int> asked,
                  Turn::Clock::time_point start) {
     member_->begin(request, digest);
-    Turn turn(request, digest, *member_, group.party, std::move(asked), options_.timeout);
+    Turn turn(request, digest, *member_, group.party, asked, options_.timeout);
     turn.spins = !Beside::here();
     try {
       group.fabric->run(turn);
@@ -214,7 +225,7 @@ class Job {
       throw;
     }
     const std::lock_guard lock(mutex_);
-    Usage& usage = usage_[to_string(request.kind)];
+    Usage& usage = usage_[static_cast<size_t>(request.kind)];
     ++usage.calls;
     usage.bytes += storage_bytes(request.dtype, request.count());
     usage.seconds += std::chrono::duration<double>(Turn::Clock::now() - start).count();
@@ -228,7 +239,7 @@ class Job {
   std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;
-  std::map<std::string, Usage> usage_;
+  std::array<Usage, kKinds> usage_;
 };
 
 Json Job::describe() const {
@@ -241,8 +252,10 @@ Json Job::describe() const {
     groups[name] = {{"ranks", group->party.ranks},
                     {"rank", group->party.me},
                     {"transport", group->fabric ? group->fabric->name() : "none"}};
-  for (const auto& [kind, each] : usage_)
-    usage[kind] = {{"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
+  for (size_t kind = 0; kind < kKinds; ++kind)
+    if (const Usage& each = usage_[kind]; each.calls)
+      usage[to_string(static_cast<Kind>(kind))] = {
+          {"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
   Json all = {{"rank", options_.rank},
               {"size", options_.size},
               {"hosts", hosts},
@@ -324,9 +337,14 @@ GroupView group(std::string_view name) {
   return {};
 }
 
+void check_size(const Request& request) {
+  const auto job = current();
+  check_size(request, job ? job->size_of(known_name(request.group)) : 1);
+}
+
 void create_group(const std::string& name, const std::vector<int>& ranks) {
   const auto job = current();
-  const int size = job ? static_cast<int>(job->view(kWorld).ranks.size()) : 1;
+  const int size = job ? job->size_of(kWorld) : 1;
   if (name.empty() || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "is the name of all ranks");
   std::vector<int> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
@@ -350,6 +368,7 @@ void run(const Request& request) {
   if (auto job = current()) return job->run(named);
   if (named.group != kWorld)
     fail(ErrorKind::not_found, std::string(named.group), "is no group: this process is in no job");
+  check_size(named, 1);
   run_alone(named);
 }
 

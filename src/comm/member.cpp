@@ -184,10 +184,10 @@ Json Member::calls() const {
   return calls;
 }
 
-void Member::overdue(const Request& request, const std::vector<int>& ranks, double waited) {
+void Member::overdue(const Request& request, std::span<const int> ranks, double waited) {
   const std::string group(request.group);
   Json report = calls()[group];
-  report["group"] = group, report["ranks"] = ranks, report["waited"] = waited;
+  report["group"] = group, report["ranks"] = std::vector<int>(ranks.begin(), ranks.end()), report["waited"] = waited;
   inquire(std::move(report), "in " + request.text());
 }
 
@@ -197,9 +197,10 @@ void Member::inquire(Json report, const std::string& where) {
   send(report);
   await_failure(2 * grace + 1);
   if (!failed())
-    fail_with(fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
-                          "{:.3g} s {}",
-                          rank_text(members_[0], 0), rank_, waited, where));
+    fail_with(
+        fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
+                    "{:.3g} s {}",
+                    rank_text(members_[0], 0), rank_, waited, where));
   check();
   std::abort();  // check() has thrown
 }

@@ -8,9 +8,9 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr std::array<const char*, 11> kKinds = {"all_reduce", "all_gather", "reduce_scatter", "broadcast_from",
-                                                "reduce_to",  "all_to_all", "gather_to",      "scatter_from",
-                                                "barrier",    "send",       "receive"};
+constexpr std::array<const char*, kKinds> kNames = {"all_reduce", "all_gather", "reduce_scatter", "broadcast_from",
+                                                    "reduce_to",  "all_to_all", "gather_to",      "scatter_from",
+                                                    "barrier",    "send",       "receive"};
 constexpr std::array<const char*, 5> kReductions = {"sum", "prod", "max", "min", "mean"};
 
 bool reduces(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce; }
@@ -22,7 +22,7 @@ thread_local std::string_view t_place;
 
 }  // namespace
 
-const char* to_string(Kind kind) { return kKinds[static_cast<size_t>(kind)]; }
+const char* to_string(Kind kind) { return kNames[static_cast<size_t>(kind)]; }
 const char* to_string(Reduction reduction) { return kReductions[static_cast<size_t>(reduction)]; }
 
 Reduction reduction_named(std::string_view name) {

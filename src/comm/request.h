@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
   send,
   receive
 };
+constexpr size_t kKinds = 11;
 const char* to_string(Kind kind);  // the operator's name
 
 enum class Reduction : uint8_t { sum, prod, max, min, mean };
@@ -40,6 +41,7 @@ struct Request {
   Reduction reduction = Reduction::sum;
   int64_t root = 0;  // of the group; for send and receive the other rank
   int64_t tag = 0;
+  int64_t ranks = 0;  // that the group must have; 0: any
   const void* input = nullptr;
   void* output = nullptr;
   std::span<const int64_t> send_counts, send_offsets, receive_counts, receive_offsets;

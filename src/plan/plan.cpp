@@ -186,6 +186,7 @@ class Planner {
       const Value* value = root(results[i]);
       if (!value->producer || constant_of(value) || is_host_object(value->type)) continue;
       auto replaced = replaces_.find(i);
+      if (replaced != replaces_.end() && value->producer->op->has(kCollective)) continue;  // it may fail half-way
       if (replaced == replaces_.end() ||
           (!handed_out.count(replaced->second) && read_last_by_writer(value, replaced->second)))
         direct_.try_emplace(value, i);

@@ -257,6 +257,30 @@ TEST(Plan, ParamsAreUpdatedWhenEveryCollectiveBeforeHasEnded) {
   EXPECT_EQ(std::count_if(plan->steps.begin(), plan->steps.end(), [](const auto& step) { return step.beside; }), 2);
 }
 
+TEST(Plan, ACollectiveReducesInPlaceWhereNothingElseReadsItsOperand) {
+  auto [module, plan] = planned(R"(
+  func @main(%x: f32[64]) -> (%y: f32[64]) {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    %y = neg %h : f32[64]
+    return %y
+  })",
+                                {&reference_engine()});
+  ASSERT_EQ(kernels(*plan), "reference/exp reference/all_reduce reference/neg");
+  EXPECT_EQ(plan->steps[1].inputs, plan->steps[1].outputs);
+}
+
+TEST(Plan, ACollectiveThatFailsHalfWayLeavesParamsAlone) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[64], %x: f32[64]) -> (%a: f32[64]) updates [0 = 0] {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    return %h
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/exp reference/all_reduce copy");
+}
+
 TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {
   auto [module, plan] = planned(kChain, {&remote_engine(), &reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy remote/neg remote/exp remote/relu remote/neg copy");
