@@ -55,6 +55,16 @@ void check_size(const Request& request, int size) {
          request.group, size, request.ranks);
 }
 
+/// Of rank 0 under mpirun, with a free port.
+std::string mpi_address() {
+  const auto value = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  if (value("OMPI_COMM_WORLD_LOCAL_SIZE") == value("OMPI_COMM_WORLD_SIZE")) return "127.0.0.1:0";
+  if (const std::string host = value("HCCL_IF_IP"); !host.empty()) return host + ":0";
+  fail(ErrorKind::invalid_argument, "HCCL_IF_IP",
+       "is not set: mpirun has started ranks on several hosts, which reach rank 0 "
+       "by this address of its host");
+}
+
 struct Usage {
   uint64_t calls = 0, bytes = 0;
   double seconds = 0, waiting = 0;
@@ -125,6 +135,7 @@ class Job {
 
   void leave() {
     if (member_) member_->leave(member_->failed() ? 0 : options_.timeout);
+    if (mpi_ && member_->failed()) mpi_->close();  // it would wait for the others
     groups_.clear();
   }
 
@@ -138,13 +149,15 @@ class Job {
  private:
   void meet() {
     const Json about = {{"host", host_name()}, {"pid", getpid()}, {"machine", machine()}};
-    Socket own;
-    std::string address = options_.address;
+    Socket own, listener;
+    std::string address = options_.address, token = options_.token;
+    if (options_.rank == 0) listener = listen_on(Address::parse(address.empty() ? mpi_address() : address));
+    if (address.empty()) std::tie(address, token) = meet_by_mpi(listener);
     if (options_.rank == 0) {
       auto [mine, hubs] = socket_pair();
       own = std::move(mine);
-      hub_ = std::make_unique<Hub>(listen_on(Address::parse(address)), std::move(hubs), options_.token, options_.size,
-                                   options_.connect_timeout);
+      hub_ =
+          std::make_unique<Hub>(std::move(listener), std::move(hubs), token, options_.size, options_.connect_timeout);
     }
     host_ = Address::parse(address).host;
     const auto connect = [&](double seconds) {
@@ -153,10 +166,22 @@ class Job {
       if (socket) host_ = own_host(socket);
       return socket;
     };
-    member_ = std::make_unique<Member>(Member::Options{options_.rank, options_.size, options_.token,
-                                                       options_.connect_timeout, options_.timeout, about},
-                                       connect);
+    member_ = std::make_unique<Member>(
+        Member::Options{options_.rank, options_.size, token, options_.connect_timeout, options_.timeout, about},
+        connect);
   }
+
+  // Under mpirun nobody else says where the ranks meet: rank 0 tells the others by Open MPI. Address and token.
+  std::pair<std::string, std::string> meet_by_mpi(const Socket& listener) {
+    mpi_ = load_transport("mpi", {options_.rank, options_.size, "", options_.timeout, nullptr});
+    Address address = Address::parse(mpi_address());
+    if (options_.rank == 0) address.port = port_of(listener);
+    const std::string said = told_by_first(*mpi_, options_.rank, options_.size, options_.connect_timeout,
+                                           fmt::format("{} {}", address.text(), random_hex(16)));
+    const size_t space = said.find(' ');
+    return {said.substr(0, space), said.substr(space + 1)};
+  }
+
   std::unique_ptr<Fabric> connect(const std::string& name, const Party& party) {
     const bool one_host = std::all_of(party.ranks.begin(), party.ranks.end(),
                                       [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
@@ -165,7 +190,7 @@ class Job {
     const std::string why = !one_host                ? "the ranks are on several hosts"
                             : options_.shared_memory ? "the ranks cannot share memory"
                                                      : "shared memory is off";
-    if (!transport_) transport_ = open_transport(party);
+    if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
     return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
                        std::hash<std::string>()(name) % 8192);
   }
@@ -235,7 +260,7 @@ class Job {
   const JobOptions options_;
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<Member> member_;
-  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Transport> transport_, mpi_;
   std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;

@@ -46,4 +46,7 @@ using OpenTransport = Transport* (*)(const TransportSetup& setup, std::string* f
 /// Loads libcairn_<name>.so from beside this library. Throws Error unsupported.
 std::shared_ptr<Transport> load_transport(const std::string& name, const TransportSetup& setup);
 
+/// What rank 0 says. All ranks call it; throws Error io after so many seconds.
+std::string told_by_first(Transport& transport, int rank, int size, double seconds, const std::string& said);
+
 }  // namespace cairn::comm
