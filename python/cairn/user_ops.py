@@ -63,7 +63,7 @@ class Value:
             return Value(self._builder, self._builder.number(float(value), self.dtype))
         return Value(self._builder, self._builder.constant(numpy.asarray(value, order="C")))
 
-    def apply(self, name, *others, results=1, **attributes):
+    def apply(self, name, /, *others, results=1, **attributes):
         """A node of the operator of that name with this as its first input; a tuple where it has more results."""
         inputs = [self._handle] + [self._other(other)._handle for other in others]
         if isinstance(attributes.get("dtype"), str):

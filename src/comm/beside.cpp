@@ -1,5 +1,6 @@
 #include "comm/beside.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -7,6 +8,10 @@
 #include "support/stop.h"
 
 namespace cairn::comm {
+
+namespace {
+thread_local bool t_here = false;
+}  // namespace
 
 struct Beside::Lane {
   std::mutex mutex;
@@ -18,6 +23,7 @@ struct Beside::Lane {
   }
 
   void serve() {
+    t_here = true;
     while (true) {
       std::unique_lock lock(mutex);
       news.wait(lock, [&] { return !work.empty(); });
@@ -31,9 +37,10 @@ struct Beside::Lane {
         next();
       } catch (...) {
         fault = std::current_exception();
+        run->stop_.store(true);
       }
       const std::lock_guard end(run->mutex_);
-      if (fault && !run->fault_) run->fault_ = fault, run->faulty_ = run->ended_;
+      if (fault && !run->fault_) run->fault_ = fault;
       ++run->ended_;
       run->news_.notify_all();
     }
@@ -61,18 +68,20 @@ void Beside::begin(std::function<void()> work) {
   thread.news.notify_one();
 }
 
-void Beside::wait(size_t count, const std::function<void(size_t)>& failed) {
+bool Beside::here() { return t_here; }
+
+void Beside::wait(size_t count) {
+  if (begun_ == 0) return;
   std::unique_lock lock(mutex_);
-  while (ended_ < count && !fault_) {
+  while (ended_ < std::min(count, begun_) && !fault_) {
     news_.wait_for(lock, std::chrono::milliseconds(50));
     stop_point();
   }
-  if (!fault_) return;
-  failed(faulty_);
-  std::rethrow_exception(fault_);
+  if (fault_) std::rethrow_exception(fault_);
 }
 
 Beside::~Beside() {
+  if (begun_ == 0) return;
   std::unique_lock lock(mutex_);
   if (ended_ < begun_) stop_.store(true);
   news_.wait(lock, [&] { return ended_ == begun_; });

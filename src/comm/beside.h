@@ -1,6 +1,7 @@
 // Collectives that go on beside the steps of a run, one after the other on the communication thread of the process.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -16,10 +17,12 @@ class Beside {
   /// Stops what is still under way, which ends the job.
   ~Beside();
   Beside(const Beside&) = delete;
+  /// `work` may throw; then what was begun later is not done.
   void begin(std::function<void()> work);
-  /// Waits until the first `count` have ended. Throws what the first that failed has thrown, after calling failed(its index).
-  void wait(size_t count, const std::function<void(size_t)>& failed);
-  size_t begun() const { return begun_; }
+  /// Waits until the first `count` (of those begun) have ended. Throws what the first that failed has thrown.
+  void wait(size_t count);
+  /// Whether this is the communication thread, whose waits leave the processor to the steps.
+  static bool here();
 
  private:
   struct Lane;
@@ -29,7 +32,6 @@ class Beside {
   std::condition_variable news_;
   size_t begun_ = 0, ended_ = 0;
   std::exception_ptr fault_;  // the first
-  size_t faulty_ = 0;
   std::atomic<bool> stop_{false};
 };
 

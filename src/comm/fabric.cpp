@@ -34,14 +34,10 @@ void Turn::fault(const std::string& text) {
 }
 
 Elements::Elements(const Request& request, const void* one, std::span<const void* const> several)
-    : width_(request.dtype.size()) {
-  if (several.empty()) {
-    pieces_.push_back({static_cast<char*>(const_cast<void*>(one)), 0, request.count()});
-    return;
-  }
+    : width_(request.dtype.size()), one_{static_cast<char*>(const_cast<void*>(one)), 0, request.count()} {
   int64_t first = 0;
   for (size_t i = 0; i < several.size(); ++i) {
-    pieces_.push_back({static_cast<char*>(const_cast<void*>(several[i])), first, request.counts[i]});
+    several_.push_back({static_cast<char*>(const_cast<void*>(several[i])), first, request.counts[i]});
     first += request.counts[i];
   }
 }
@@ -51,16 +47,20 @@ Elements Elements::result(const Request& request) {
   return {request, request.output, {request.outputs.data(), request.outputs.size()}};
 }
 
-std::vector<Elements::Piece>::const_iterator Elements::piece_at(int64_t first) const {
-  return std::upper_bound(pieces_.begin(), pieces_.end(), first,
-                          [](int64_t at, const Piece& piece) { return at < piece.first + piece.count; });
+// The piece that holds the element, and those behind it.
+std::span<const Elements::Piece> Elements::from(int64_t first) const {
+  const std::span<const Piece> all = pieces();
+  const auto found = std::upper_bound(all.begin(), all.end(), first,
+                                      [](int64_t at, const Piece& piece) { return at < piece.first + piece.count; });
+  return {found, all.end()};
 }
 
 template <class Visit>
 void Elements::each(int64_t first, int64_t count, Visit visit) const {
-  for (auto piece = piece_at(first); count > 0 && piece != pieces_.end(); ++piece) {
-    const int64_t now = std::min(count, piece->first + piece->count - first);
-    visit(at(piece->data, first - piece->first, width_), static_cast<size_t>(now) * width_);
+  for (const Piece& piece : from(first)) {
+    if (count == 0) return;
+    const int64_t now = std::min(count, piece.first + piece.count - first);
+    visit(at(piece.data, first - piece.first, width_), static_cast<size_t>(now) * width_);
     first += now, count -= now;
   }
 }
@@ -72,13 +72,13 @@ void Elements::write(int64_t first, int64_t count, const char* from) const {
   each(first, count, [&](char* to, size_t bytes) { std::memcpy(to, from, bytes), from += bytes; });
 }
 void Elements::clear() const {
-  for (const Piece& piece : pieces_) std::memset(piece.data, 0, static_cast<size_t>(piece.count) * width_);
+  for (const Piece& piece : pieces()) std::memset(piece.data, 0, static_cast<size_t>(piece.count) * width_);
 }
 
 char* Elements::place(int64_t first, int64_t count) const {
-  const auto piece = piece_at(first);
-  if (piece == pieces_.end() || first + count > piece->first + piece->count) return nullptr;
-  return at(piece->data, first - piece->first, width_);
+  const std::span<const Piece> rest = from(first);
+  if (rest.empty() || first + count > rest[0].first + rest[0].count) return nullptr;
+  return at(rest[0].data, first - rest[0].first, width_);
 }
 
 Part part_of(int64_t count, int parts, int i) {

@@ -22,10 +22,9 @@ struct Party {
 class Turn {
  public:
   /// `asked`: the ranks of the job that take part, all of the group or the two of a message.
-  Turn(const Request& given, uint64_t its_digest, Member& job, const Party& group, std::vector<int> asked,
+  Turn(const Request& given, uint64_t its_digest, Member& job, const Party& group, std::span<const int> asked,
        double most_seconds)
-      : request(given), digest(its_digest), member_(job), party_(group), asked_(std::move(asked)),
-        timeout_(most_seconds) {}
+      : request(given), digest(its_digest), member_(job), party_(group), asked_(asked), timeout_(most_seconds) {}
 
   const Request& request;
   const uint64_t digest;
@@ -33,7 +32,8 @@ class Turn {
   double waited = 0;  // seconds
 
   using Clock = std::chrono::steady_clock;
-  /// Called every 20 ms or so by a wait for member `other` that began at `since`. Throws Error io.
+  /// Called every 20 ms or so, on the thread that makes the call, by a wait for member `other` that began at `since`. Throws
+  /// Error.
   void look(int other, Clock::time_point since);
   /// This rank has seen that the digests differ. Throws Error io.
   [[noreturn]] void disagree();
@@ -45,7 +45,7 @@ class Turn {
  private:
   Member& member_;
   const Party& party_;
-  const std::vector<int> asked_;
+  const std::span<const int> asked_;
   const double timeout_;
   Clock::time_point left_since_ = Clock::time_point::max();
 };
@@ -92,10 +92,12 @@ class Elements {
   Elements(const Request& request, const void* one, std::span<const void* const> several);
   template <class Visit>
   void each(int64_t first, int64_t count, Visit visit) const;
-  std::vector<Piece>::const_iterator piece_at(int64_t first) const;
+  std::span<const Piece> pieces() const { return several_.empty() ? std::span(&one_, 1) : std::span(several_); }
+  std::span<const Piece> from(int64_t first) const;
 
   size_t width_;
-  std::vector<Piece> pieces_;
+  Piece one_{};
+  std::vector<Piece> several_;
 };
 
 /// The elements of part `i` when `count` elements are cut into `parts`; all parts begin at multiples of a cache line.

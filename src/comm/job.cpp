@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <mutex>
@@ -46,6 +47,22 @@ std::string machine() {
   struct stat view {};
   stat("/proc/self/ns/pid", &view);
   return fmt::format("{} {} {}", boot, view.st_ino, geteuid());
+}
+
+void check_size(const Request& request, int size) {
+  if (request.ranks != 0 && request.ranks != size)
+    fail(ErrorKind::invalid_argument, to_string(request.kind), "group {} has {} ranks, the operator was made for {}",
+         request.group, size, request.ranks);
+}
+
+/// Of rank 0 under mpirun, with a free port.
+std::string mpi_address() {
+  const auto value = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
+  if (value("OMPI_COMM_WORLD_LOCAL_SIZE") == value("OMPI_COMM_WORLD_SIZE")) return "127.0.0.1:0";
+  if (const std::string host = value("HCCL_IF_IP"); !host.empty()) return host + ":0";
+  fail(ErrorKind::invalid_argument, "HCCL_IF_IP",
+       "is not set: mpirun has started ranks on several hosts, which reach rank 0 "
+       "by this address of its host");
 }
 
 struct Usage {
@@ -90,6 +107,8 @@ class Job {
     return found->second;
   }
 
+  int size_of(std::string_view name) const { return find(name)->party.size(); }
+
   GroupView view(std::string_view name) const {
     const auto group = find(name);
     GroupView view{group->party.me, 0, 0, group->party.ranks};
@@ -106,6 +125,7 @@ class Job {
     if (group->party.me < 0)
       fail(ErrorKind::invalid_argument, to_string(request.kind), "rank {} is no member of group {}", options_.rank,
            request.group);
+    check_size(request, group->party.size());
     if (!group->fabric) return run_alone(request);
     const std::lock_guard order(group->mutex);
     const auto start = Turn::Clock::now();
@@ -115,6 +135,7 @@ class Job {
 
   void leave() {
     if (member_) member_->leave(member_->failed() ? 0 : options_.timeout);
+    if (mpi_ && member_->failed()) mpi_->close();  // it would wait for the others
     groups_.clear();
   }
 
@@ -128,13 +149,15 @@ class Job {
  private:
   void meet() {
     const Json about = {{"host", host_name()}, {"pid", getpid()}, {"machine", machine()}};
-    Socket own;
-    std::string address = options_.address;
+    Socket own, listener;
+    std::string address = options_.address, token = options_.token;
+    if (options_.rank == 0) listener = listen_on(Address::parse(address.empty() ? mpi_address() : address));
+    if (address.empty()) std::tie(address, token) = meet_by_mpi(listener);
     if (options_.rank == 0) {
       auto [mine, hubs] = socket_pair();
       own = std::move(mine);
-      hub_ = std::make_unique<Hub>(listen_on(Address::parse(address)), std::move(hubs), options_.token, options_.size,
-                                   options_.connect_timeout);
+      hub_ =
+          std::make_unique<Hub>(std::move(listener), std::move(hubs), token, options_.size, options_.connect_timeout);
     }
     host_ = Address::parse(address).host;
     const auto connect = [&](double seconds) {
@@ -143,10 +166,22 @@ class Job {
       if (socket) host_ = own_host(socket);
       return socket;
     };
-    member_ = std::make_unique<Member>(Member::Options{options_.rank, options_.size, options_.token,
-                                                       options_.connect_timeout, options_.timeout, about},
-                                       connect);
+    member_ = std::make_unique<Member>(
+        Member::Options{options_.rank, options_.size, token, options_.connect_timeout, options_.timeout, about},
+        connect);
   }
+
+  // Under mpirun nobody else says where the ranks meet: rank 0 tells the others by Open MPI. Address and token.
+  std::pair<std::string, std::string> meet_by_mpi(const Socket& listener) {
+    mpi_ = load_transport("mpi", {options_.rank, options_.size, "", options_.timeout, nullptr});
+    Address address = Address::parse(mpi_address());
+    if (options_.rank == 0) address.port = port_of(listener);
+    const std::string said = told_by_first(*mpi_, options_.rank, options_.size, options_.connect_timeout,
+                                           fmt::format("{} {}", address.text(), random_hex(16)));
+    const size_t space = said.find(' ');
+    return {said.substr(0, space), said.substr(space + 1)};
+  }
+
   std::unique_ptr<Fabric> connect(const std::string& name, const Party& party) {
     const bool one_host = std::all_of(party.ranks.begin(), party.ranks.end(),
                                       [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
@@ -155,7 +190,7 @@ class Job {
     const std::string why = !one_host                ? "the ranks are on several hosts"
                             : options_.shared_memory ? "the ranks cannot share memory"
                                                      : "shared memory is off";
-    if (!transport_) transport_ = open_transport(party);
+    if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
     return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
                        std::hash<std::string>()(name) % 8192);
   }
@@ -169,7 +204,17 @@ class Job {
     if (static_cast<int>(party.ranks.size()) != options_.size)
       fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
     const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
-    return load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+    std::shared_ptr<Transport> transport;
+    std::string fault;
+    try {
+      transport = load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+    } catch (const Error& thrown) {
+      fault = thrown.what();
+    }
+    const std::vector<std::string> faults = exchange(fault);  // or it says who is dead or stopped
+    for (size_t i = 0; i < faults.size(); ++i)
+      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", i, faults[i]);
+    return transport;
   }
 
   std::string machine_of(int rank) const {
@@ -188,13 +233,15 @@ class Job {
     const std::string tag = fmt::to_string(request.tag);
     neutral.kind = Kind::send, neutral.root = request.tag, neutral.name = tag;
     const auto rank_of = [&](int64_t member) { return group.party.ranks[static_cast<size_t>(member)]; };
-    take_turn(group, same, neutral.digest(), {rank_of(me), rank_of(request.root)}, start);
+    const std::array<int, 2> asked = {rank_of(me), rank_of(request.root)};
+    take_turn(group, same, neutral.digest(), asked, start);
   }
 
-  void take_turn(Group& group, const Request& request, uint64_t digest, std::vector<int> asked,
+  void take_turn(Group& group, const Request& request, uint64_t digest, std::span<const int> asked,
                  Turn::Clock::time_point start) {
     member_->begin(request, digest);
-    Turn turn(request, digest, *member_, group.party, std::move(asked), options_.timeout);
+    Turn turn(request, digest, *member_, group.party, asked, options_.timeout);
+    turn.spins = !Beside::here();
     try {
       group.fabric->run(turn);
     } catch (const std::exception& fault) {  // the others would wait for what this rank has left undone
@@ -203,7 +250,7 @@ class Job {
       throw;
     }
     const std::lock_guard lock(mutex_);
-    Usage& usage = usage_[to_string(request.kind)];
+    Usage& usage = usage_[static_cast<size_t>(request.kind)];
     ++usage.calls;
     usage.bytes += storage_bytes(request.dtype, request.count());
     usage.seconds += std::chrono::duration<double>(Turn::Clock::now() - start).count();
@@ -213,11 +260,11 @@ class Job {
   const JobOptions options_;
   std::unique_ptr<Hub> hub_;
   std::unique_ptr<Member> member_;
-  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Transport> transport_, mpi_;
   std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Group>, std::less<>> groups_;
-  std::map<std::string, Usage> usage_;
+  std::array<Usage, kKinds> usage_;
 };
 
 Json Job::describe() const {
@@ -230,8 +277,10 @@ Json Job::describe() const {
     groups[name] = {{"ranks", group->party.ranks},
                     {"rank", group->party.me},
                     {"transport", group->fabric ? group->fabric->name() : "none"}};
-  for (const auto& [kind, each] : usage_)
-    usage[kind] = {{"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
+  for (size_t kind = 0; kind < kKinds; ++kind)
+    if (const Usage& each = usage_[kind]; each.calls)
+      usage[to_string(static_cast<Kind>(kind))] = {
+          {"calls", each.calls}, {"bytes", each.bytes}, {"seconds", each.seconds}, {"waiting", each.waiting}};
   Json all = {{"rank", options_.rank},
               {"size", options_.size},
               {"hosts", hosts},
@@ -313,9 +362,14 @@ GroupView group(std::string_view name) {
   return {};
 }
 
+void check_size(const Request& request) {
+  const auto job = current();
+  check_size(request, job ? job->size_of(known_name(request.group)) : 1);
+}
+
 void create_group(const std::string& name, const std::vector<int>& ranks) {
   const auto job = current();
-  const int size = job ? static_cast<int>(job->view(kWorld).ranks.size()) : 1;
+  const int size = job ? job->size_of(kWorld) : 1;
   if (name.empty() || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "is the name of all ranks");
   std::vector<int> sorted = ranks;
   std::sort(sorted.begin(), sorted.end());
@@ -339,6 +393,7 @@ void run(const Request& request) {
   if (auto job = current()) return job->run(named);
   if (named.group != kWorld)
     fail(ErrorKind::not_found, std::string(named.group), "is no group: this process is in no job");
+  check_size(named, 1);
   run_alone(named);
 }
 

@@ -28,6 +28,9 @@ GroupView group(std::string_view name);
 void create_group(const std::string& name, const std::vector<int>& ranks);
 void destroy_group(const std::string& name);
 
+/// Throws Error invalid_argument when the group has not `request.ranks` members; run() does the same.
+void check_size(const Request& request);
+
 /// Carries out a collective of this rank, of a group of one rank without a job as well. Throws Error.
 void run(const Request& request);
 

@@ -164,6 +164,7 @@ uint64_t Member::begin(const Request& request, uint64_t digest) {
   call.root = request.root, call.tag = request.tag;
   call.name = request.name, call.place = Place::current();
   call.dims.assign(request.dims.begin(), request.dims.end());
+  call.counts.assign(request.counts.begin(), request.counts.end());
   return call.number;
 }
 
@@ -171,7 +172,7 @@ std::string Member::Call::text() const {
   Request request;
   request.kind = kind, request.reduction = reduction, request.dtype = dtype;
   request.root = root, request.tag = tag;
-  request.name = name, request.dims = dims;
+  request.name = name, request.dims = dims, request.counts = counts;
   return request.text();
 }
 
@@ -183,10 +184,10 @@ Json Member::calls() const {
   return calls;
 }
 
-void Member::overdue(const Request& request, const std::vector<int>& ranks, double waited) {
+void Member::overdue(const Request& request, std::span<const int> ranks, double waited) {
   const std::string group(request.group);
   Json report = calls()[group];
-  report["group"] = group, report["ranks"] = ranks, report["waited"] = waited;
+  report["group"] = group, report["ranks"] = std::vector<int>(ranks.begin(), ranks.end()), report["waited"] = waited;
   inquire(std::move(report), "in " + request.text());
 }
 
@@ -196,9 +197,10 @@ void Member::inquire(Json report, const std::string& where) {
   send(report);
   await_failure(2 * grace + 1);
   if (!failed())
-    fail_with(fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
-                          "{:.3g} s {}",
-                          rank_text(members_[0], 0), rank_, waited, where));
+    fail_with(
+        fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
+                    "{:.3g} s {}",
+                    rank_text(members_[0], 0), rank_, waited, where));
   check();
   std::abort();  // check() has thrown
 }

@@ -42,7 +42,7 @@ class Member {
   bool left(int rank) const { return left_[static_cast<size_t>(rank)].load(std::memory_order_acquire); }
   /// Ends the job on all ranks because this one has waited so long in its last collective of the group with these ranks; the
   /// hub finds out for whom. Throws Error io.
-  [[noreturn]] void overdue(const Request& request, const std::vector<int>& ranks, double waited);
+  [[noreturn]] void overdue(const Request& request, std::span<const int> ranks, double waited);
   /// Ends the job on all ranks with this message.
   void fault(const std::string& text);
   /// Returns once the job has failed, or after so many seconds.
@@ -58,7 +58,7 @@ class Member {
     Reduction reduction;
     std::string name, place;
     DType dtype;
-    std::vector<int64_t> dims;
+    std::vector<int64_t> dims, counts;
     int64_t root, tag;
     std::string text() const;
   };

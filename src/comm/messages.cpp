@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -29,7 +28,7 @@ struct Greeting {
   char inside[kInside];
 };
 
-/// Looks at the other ranks while a thread waits for a message, and interrupts the wait when one of them has failed.
+/// Interrupts waits for messages every kBetweenLooks, so that the waiting thread looks whether it waits in vain.
 class Guard {
  public:
   explicit Guard(Transport& transport) : transport_(transport), thread_([this] { watch(); }) {}
@@ -42,52 +41,55 @@ class Guard {
     thread_.join();
   }
 
-  /// What the turn throws, when the wait ends in vain.
+  /// Throws what the turn throws when the wait is in vain.
   Transport::State wait(Turn& turn, int other, void* operation) {
-    const auto since = Turn::Clock::now();
-    {
-      const std::lock_guard lock(mutex_);
-      turn_ = &turn, other_ = other, operation_ = operation, since_ = since;
+    const Watched watched(*this, turn, operation);
+    while (true) {
+      const Transport::State state = transport_.wait(operation);
+      if (state != Transport::State::interrupted) return state;
+      turn.look(other, watched.since);
     }
-    if (since - last_ > kBetweenLooks) news_.notify_one();
-    const Transport::State state = transport_.wait(operation);
-    std::exception_ptr fault;
-    {
-      const std::lock_guard lock(mutex_);
-      operation_ = nullptr;
-      fault = std::exchange(fault_, nullptr);
-    }
-    transport_.release(operation);
-    last_ = Turn::Clock::now();
-    turn.waited += std::chrono::duration<double>(last_ - since).count();
-    if (fault) std::rethrow_exception(fault);
-    return state;
   }
 
  private:
+  struct Watched {
+    Watched(Guard& guard, Turn& turn, void* operation) : guard_(guard), turn_(turn), operation_(operation) {
+      {
+        const std::lock_guard lock(guard.mutex_);
+        guard.operation_ = operation, guard.since_ = since;
+      }
+      if (since - guard.last_ > kBetweenLooks) guard.news_.notify_one();
+    }
+    ~Watched() {
+      {
+        const std::lock_guard lock(guard_.mutex_);
+        guard_.operation_ = nullptr;
+      }
+      guard_.transport_.release(operation_);
+      guard_.last_ = Turn::Clock::now();
+      turn_.waited += std::chrono::duration<double>(guard_.last_ - since).count();
+    }
+    const Turn::Clock::time_point since = Turn::Clock::now();
+
+   private:
+    Guard& guard_;
+    Turn& turn_;
+    void* const operation_;
+  };
+
   void watch() {
     std::unique_lock lock(mutex_);
     while (!ends_) {
       news_.wait_for(lock, operation_ ? kBetweenLooks : std::chrono::milliseconds(1000));
-      if (!operation_ || ends_ || Turn::Clock::now() - since_ < kBetweenLooks) continue;
-      try {
-        turn_->look(other_, since_);
-      } catch (...) {
-        fault_ = std::current_exception();
-        transport_.interrupt(operation_);
-        operation_ = nullptr;
-      }
+      if (operation_ && Turn::Clock::now() - since_ >= kBetweenLooks) transport_.interrupt(operation_);
     }
   }
 
   Transport& transport_;
   std::mutex mutex_;
   std::condition_variable news_;
-  Turn* turn_ = nullptr;
-  int other_ = 0;
   void* operation_ = nullptr;
   Turn::Clock::time_point since_, last_;
-  std::exception_ptr fault_;
   bool ends_ = false;
   std::thread thread_;
 };

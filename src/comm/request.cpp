@@ -8,9 +8,9 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr std::array<const char*, 11> kKinds = {"all_reduce", "all_gather", "reduce_scatter", "broadcast_from",
-                                                "reduce_to",  "all_to_all", "gather_to",      "scatter_from",
-                                                "barrier",    "send",       "receive"};
+constexpr std::array<const char*, kKinds> kNames = {"all_reduce", "all_gather", "reduce_scatter", "broadcast_from",
+                                                    "reduce_to",  "all_to_all", "gather_to",      "scatter_from",
+                                                    "barrier",    "send",       "receive"};
 constexpr std::array<const char*, 5> kReductions = {"sum", "prod", "max", "min", "mean"};
 
 bool reduces(Kind kind) { return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::reduce; }
@@ -22,7 +22,7 @@ thread_local std::string_view t_place;
 
 }  // namespace
 
-const char* to_string(Kind kind) { return kKinds[static_cast<size_t>(kind)]; }
+const char* to_string(Kind kind) { return kNames[static_cast<size_t>(kind)]; }
 const char* to_string(Reduction reduction) { return kReductions[static_cast<size_t>(reduction)]; }
 
 Reduction reduction_named(std::string_view name) {
@@ -40,11 +40,19 @@ int64_t Request::count() const {
 
 // The parts that the ranks of all_to_all exchange differ; they are compared pair by pair.
 std::string Request::text() const {
+  constexpr size_t kShown = 60;  // characters, of the names of a bucket, at both ends
   std::string text = to_string(kind);
-  if (!name.empty()) text += fmt::format(" \"{}\"", name);
+  if (name.size() > 2 * kShown)
+    text += fmt::format(" \"{}...{}\"", name.substr(0, kShown), name.substr(name.size() - kShown));
+  else if (!name.empty())
+    text += fmt::format(" \"{}\"", name);
   if (kind == Kind::barrier) return text;
   if (kind == Kind::all_to_all)
     text += fmt::format(" {}", cairn::to_string(dtype));
+  else if (!counts.empty() && counts.size() <= 4)
+    text += fmt::format(" {}[{}]", cairn::to_string(dtype), fmt::join(counts, " + "));
+  else if (!counts.empty())
+    text += fmt::format(" {}[{}] of {} tensors", cairn::to_string(dtype), dims[0], counts.size());
   else
     text += " " + cairn::to_string(Type::tensor(dtype, Shape::of({dims.begin(), dims.end()})));
   if (reduces(kind)) text += fmt::format(" {}", to_string(reduction));
@@ -66,6 +74,7 @@ uint64_t Request::digest() const {
   add(static_cast<uint64_t>(dtype.kind) << 8 | dtype.bits);
   if (kind != Kind::all_to_all)
     for (int64_t dim : dims) add(static_cast<uint64_t>(dim) + 1);
+  for (int64_t each : counts) add(static_cast<uint64_t>(each) + 1);
   if (reduces(kind)) add(static_cast<uint64_t>(reduction) + 100);
   if (has_root(kind)) add(static_cast<uint64_t>(root) + 1000);
   return hash;

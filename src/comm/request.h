@@ -23,6 +23,7 @@ enum class Kind : uint8_t {
   send,
   receive
 };
+constexpr size_t kKinds = 11;
 const char* to_string(Kind kind);  // the operator's name
 
 enum class Reduction : uint8_t { sum, prod, max, min, mean };
@@ -40,6 +41,7 @@ struct Request {
   Reduction reduction = Reduction::sum;
   int64_t root = 0;  // of the group; for send and receive the other rank
   int64_t tag = 0;
+  int64_t ranks = 0;  // that the group must have; 0: any
   const void* input = nullptr;
   void* output = nullptr;
   std::span<const int64_t> send_counts, send_offsets, receive_counts, receive_offsets;
@@ -50,9 +52,9 @@ struct Request {
   std::span<const int64_t> counts;
 
   int64_t count() const;
-  /// `all_reduce "gradients/conv1" f32[3, 3] sum`.
+  /// `all_reduce "gradients/conv1" f32[3, 3] sum`; long names are shortened.
   std::string text() const;
-  /// Equal for equal texts.
+  /// Of all on which the ranks must agree.
   uint64_t digest() const;
 };
 

@@ -3,10 +3,12 @@
 // never sees the next round: who writes round n has seen all others at round n - 1, and so behind their reads of n - 2.
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -15,7 +17,7 @@
 #include "comm/fabric.h"
 #include "comm/reduce.h"
 #include "comm/sockets.h"
-#include "support/executor.h"
+#include "support/executor_limits.h"
 
 namespace cairn::comm {
 
@@ -25,10 +27,11 @@ constexpr size_t kHalf = 512 << 10;  // bytes of a slot for one round
 constexpr size_t kSmall = 32 << 10;  // all ranks reduce everything up to here: one round instead of two
 constexpr size_t kMail = 128 << 10;  // bytes of a message that are on the way at once, in two halves
 constexpr auto kSpin = std::chrono::microseconds(100);
+constexpr int kGlances = 64;
 constexpr long kSlice = 20'000'000;  // ns between two looks at the other ranks
 
 /// A counter that others wait for.
-struct alignas(64) Counter {
+struct Counter {
   std::atomic<uint32_t> value{0};
   std::atomic<uint32_t> sleepers{0};
 
@@ -39,17 +42,16 @@ struct alignas(64) Counter {
   bool reached(uint32_t wanted) const { return static_cast<int32_t>(value.load() - wanted) >= 0; }
 };
 
-struct alignas(128) Seat {
-  Counter posted;       // rounds
-  uint64_t digests[2];  // of the collective, by round
+struct alignas(64) Seat {  // one cache line, so that a round is seen together with its digest
+  Counter posted;          // rounds
+  uint64_t digests[2];     // of the collective, by round
 };
 
 /// Messages from one rank to another.
-struct alignas(128) Mailbox {
-  Counter sent, taken;  // halves
-  struct {
-    uint64_t digest, tag, bytes;
-  } letters[2];
+struct alignas(64) Mailbox {
+  Counter sent;  // halves
+  uint64_t digests[2];
+  alignas(64) Counter taken;  // halves
 };
 
 size_t whole_pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
@@ -61,9 +63,10 @@ class SharedMemory final : public Fabric {
            size * size * 2 * kMail;
   }
 
-  SharedMemory(const Party& party, void* memory, size_t bytes)
+  /// `spins`: whether every member has a processor to itself, so that it may wait on it for a short time.
+  SharedMemory(const Party& party, void* memory, size_t bytes, bool spins)
       : party_(party), size_(static_cast<size_t>(party.size())), me_(static_cast<size_t>(party.me)), memory_(memory),
-        bytes_(bytes), spins_(party.size() <= available_threads()), slots_of_(size_) {
+        bytes_(bytes), spins_(spins), slots_of_(size_), sources_(size_) {
     char* next = static_cast<char*>(memory);
     seats_ = reinterpret_cast<Seat*>(next);
     mail_ = reinterpret_cast<Mailbox*>(next += whole_pages(size_ * sizeof(Seat)));
@@ -97,10 +100,14 @@ class SharedMemory final : public Fabric {
   using Clock = Turn::Clock;
 
   void wait(Turn& turn, Counter& counter, uint32_t wanted, int other) const {
-    if (counter.reached(wanted)) return;
+    const bool spins = turn.spins && spins_;
+    for (int i = 0; i < (spins ? kGlances : 1); ++i) {  // too short to be worth a look at the clock
+      if (counter.reached(wanted)) return;
+      __builtin_ia32_pause();
+    }
     const auto since = Clock::now();
-    while (turn.spins && spins_ && Clock::now() - since < kSpin)
-      for (int i = 0; i < 64; ++i) {
+    while (spins && Clock::now() - since < kSpin)
+      for (int i = 0; i < kGlances; ++i) {
         if (counter.reached(wanted)) {
           turn.waited += std::chrono::duration<double>(Clock::now() - since).count();
           return;
@@ -135,11 +142,18 @@ class SharedMemory final : public Fabric {
     read();
   }
 
+  // Lines that another processor has used last come one by one unless all are asked for at once.
+  static void fetch_to_read(const char* data, size_t bytes) {
+    for (size_t i = 0; i < std::min<size_t>(bytes, 4096); i += 64) __builtin_prefetch(data + i);
+  }
+  static void fetch_to_write(const char* data, size_t bytes) {
+    for (size_t i = 0; i < std::min<size_t>(bytes, 4096); i += 64) asm volatile("prefetchw %0" : : "m"(data[i]));
+  }
+
   // The own elements from the operand, those of others from their slots, behind `offset` bytes.
-  std::vector<const void*> sources(const void* own, size_t offset) const {
-    std::vector<const void*> list(slots_of_.size());
-    for (size_t i = 0; i < list.size(); ++i) list[i] = i == me_ ? own : slots_of_[i] + offset;
-    return list;
+  std::span<const void* const> sources(const void* own, size_t offset) {
+    for (size_t i = 0; i < size_; ++i) sources_[i] = i == me_ ? own : slots_of_[i] + offset;
+    return sources_;
   }
 
   // Rank i reduces part i of each chunk; while the parts of a chunk are handed out, those of the chunk before are
@@ -163,7 +177,11 @@ class SharedMemory final : public Fabric {
       round(
           turn, [&](char* slot) { from.read(0, count, slot); },
           [&] {
-            if (takes && count > 0) reduce(0, count, 0);
+            if (!takes || count == 0) return;
+            const size_t bytes = static_cast<size_t>(count) * width;
+            for (size_t i = 0; i < size_; ++i) fetch_to_read(slots_of_[i], bytes);
+            reduce(0, count, 0);
+            fetch_to_write(slots_ + (2 * me_ + (rounds_ + 1) % 2) * kHalf, bytes);  // for the next one
           });
     } else {
       const int64_t chunk = static_cast<int64_t>(kHalf / 2 / width);
@@ -334,7 +352,7 @@ class SharedMemory final : public Fabric {
     for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kMail) {
       const uint32_t number = ++sent_[to];
       wait(turn, box.taken, number - 2, static_cast<int>(to));
-      box.letters[number % 2] = {turn.digest, static_cast<uint64_t>(request.tag), bytes};
+      box.digests[number % 2] = turn.digest;
       std::memcpy(mail(me_, to, number), at(request.input, 0, 1) + first, std::min(kMail, bytes - first));
       box.sent.set(number);
     }
@@ -348,7 +366,7 @@ class SharedMemory final : public Fabric {
     for (size_t first = 0; first < std::max<size_t>(bytes, 1); first += kMail) {
       const uint32_t number = ++taken_[from];
       wait(turn, box.sent, number, static_cast<int>(from));
-      if (box.letters[number % 2].digest != turn.digest) turn.disagree();
+      if (box.digests[number % 2] != turn.digest) turn.disagree();
       std::memcpy(at(request.output, 0, 1) + first, mail(from, me_, number), std::min(kMail, bytes - first));
       box.taken.set(number);
     }
@@ -369,12 +387,31 @@ class SharedMemory final : public Fabric {
   uint32_t rounds_ = 0;
   std::vector<uint32_t> sent_, taken_;  // halves of messages, by the other rank
   std::vector<char*> slots_of_;         // of all ranks in the current round
+  std::vector<const void*> sources_;    // of a reduction
   std::vector<char> scratch_;
 };
 
 void* map(int file, size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   return memory == MAP_FAILED ? nullptr : memory;
+}
+
+std::string own_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  return {reinterpret_cast<const char*>(&set), sizeof set};
+}
+
+bool one_processor_each(const std::vector<std::string>& members) {
+  cpu_set_t all, set;
+  CPU_ZERO(&all);
+  for (const std::string& each : members) {
+    std::memcpy(&set, each.data(), std::min(each.size(), sizeof set));
+    CPU_OR(&all, &all, &set);
+  }
+  const int quota = cgroup_threads("/"), size = static_cast<int>(members.size());
+  return CPU_COUNT(&all) >= size && (quota == 0 || quota >= size);
 }
 
 }  // namespace
@@ -393,10 +430,10 @@ std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, co
   const std::string path = member.exchange(what + " memory", party.ranks, offer)[0];
   if (party.me != 0 && !path.empty()) file = Socket(open(path.c_str(), O_RDWR | O_CLOEXEC));
   void* memory = file ? map(file.fd(), bytes) : nullptr;
-  bool all = true;
-  for (const std::string& each : member.exchange(what + " mapped", party.ranks, memory ? "yes" : "no"))
-    all = all && each == "yes";
-  if (all) return std::make_unique<SharedMemory>(party, memory, bytes);
+  const std::vector<std::string> mapped =
+      member.exchange(what + " mapped", party.ranks, memory ? own_processors() : std::string());
+  if (std::none_of(mapped.begin(), mapped.end(), [](const auto& each) { return each.empty(); }))
+    return std::make_unique<SharedMemory>(party, memory, bytes, one_processor_each(mapped));
   if (memory) munmap(memory, bytes);
   return nullptr;
 }

@@ -2,6 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
 #include "support/error.h"
 
 namespace cairn::comm {
@@ -29,6 +35,37 @@ std::shared_ptr<Transport> load_transport(const std::string& name, const Transpo
   Transport* transport = open(setup, &fault);
   if (!transport) fail(ErrorKind::io, "", "the transport {} does not work: {}", name, fault);
   return std::shared_ptr<Transport>(transport);
+}
+
+std::string told_by_first(Transport& transport, int rank, int size, double seconds, const std::string& said) {
+  std::array<char, 512> message{};
+  CHECK(said.size() < message.size(), "{} characters", said.size());
+  std::memcpy(message.data(), said.data(), said.size());
+  for (int other = 1; other < size; ++other) {
+    if (rank != 0 && rank != other) continue;
+    void* operation = rank == 0 ? transport.send(other, 0, message.data(), message.size())
+                                : transport.receive(0, 0, message.data(), message.size());
+    std::mutex mutex;
+    std::condition_variable news;
+    bool done = false;
+    std::thread alarm([&] {
+      std::unique_lock lock(mutex);
+      if (!news.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return done; }))
+        transport.interrupt(operation);
+    });
+    const Transport::State state = transport.wait(operation);
+    {
+      const std::lock_guard lock(mutex);
+      done = true;
+    }
+    news.notify_one();
+    alarm.join();
+    transport.release(operation);
+    if (state != Transport::State::done)
+      fail(ErrorKind::io, "", "rank {} did not hear from rank {} within {:.3g} s", rank, rank == 0 ? other : 0,
+           seconds);
+  }
+  return message.data();
 }
 
 }  // namespace cairn::comm

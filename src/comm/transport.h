@@ -20,10 +20,11 @@ class Transport {
   virtual void* send(int to, uint64_t tag, const void* data, size_t bytes) = 0;
   virtual void* receive(int from, uint64_t tag, void* data, size_t bytes) = 0;
   enum class State { done, broken, interrupted };
+  /// After `interrupted` the operation goes on, and can be waited for again.
   virtual State wait(void* operation) = 0;
   /// Forgets an operation that was waited for.
   virtual void release(void* operation) = 0;
-  /// From another thread: the wait for this operation returns soon.
+  /// From another thread: the wait for this operation, or the next one, returns soon.
   virtual void interrupt(void* operation) = 0;
   /// Gives up all operations under way: afterwards no memory is touched.
   virtual void close() = 0;
@@ -44,5 +45,8 @@ using OpenTransport = Transport* (*)(const TransportSetup& setup, std::string* f
 
 /// Loads libcairn_<name>.so from beside this library. Throws Error unsupported.
 std::shared_ptr<Transport> load_transport(const std::string& name, const TransportSetup& setup);
+
+/// What rank 0 says. All ranks call it; throws Error io after so many seconds.
+std::string told_by_first(Transport& transport, int rank, int size, double seconds, const std::string& said);
 
 }  // namespace cairn::comm

@@ -177,7 +177,14 @@ std::vector<HostValue> parameters_of(const OpCase& op_case, const std::vector<Ho
 
 std::vector<HostValue> run_reference(const OpDef& op, const Attributes& attributes,
                                      const std::vector<HostValue>& inputs) {
-  std::vector<HostValue> results(op.results.size());
+  size_t count = op.results.size();
+  if (count == 0) {  // none, or as many as the shape rule says
+    Block block;
+    std::vector<Value*> values;
+    for (const HostValue& input : inputs) values.push_back(block.add_param(input.tensor.type(), "x"));
+    count = infer_types(op, values, attributes).size();
+  }
+  std::vector<HostValue> results(count);
   KernelContext context(op, attributes, inputs, results);
   op.reference(context);
   return results;

@@ -5,6 +5,7 @@
 #include "comm/reduce.h"
 #include "ir/collective.h"
 #include "ir/gradient.h"
+#include "ops/collective.h"
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -19,23 +20,22 @@ using comm::Kind;
 
 constexpr uint32_t kTraits = kWritesState | kNotFoldable | kCollective;
 
-/// The request that the node's attributes describe, for these elements. Throws Error when the group has another size than
-/// the node was made for.
-comm::Request request_of(const KernelContext& context, Kind kind, const Tensor& elements) {
+/// The request that the attributes describe.
+comm::Request request_of(const AttributeView& attr, Kind kind, DType dtype, std::span<const int64_t> dims) {
   comm::Request request;
   request.kind = kind;
-  request.group = context.attr.text("group");
-  request.dtype = elements.dtype();
-  request.dims = elements.dims();
-  if (context.attr.has("name")) request.name = context.attr.text("name");
-  if (context.attr.has("reduction")) request.reduction = comm::reduction_named(context.attr.text("reduction"));
-  if (context.attr.has("root")) request.root = context.attr.integer("root");
-  if (!context.attr.has("ranks")) return request;
-  const auto size = static_cast<int64_t>(comm::group(request.group).ranks.size());
-  const int64_t expected = context.attr.integer("ranks");
-  if (size != expected)
-    context.fail("group {} has {} ranks, the operator was made for {}", request.group, size, expected);
+  request.group = attr.text("group");
+  request.dtype = dtype;
+  request.dims = dims;
+  if (attr.has("name")) request.name = attr.text("name");
+  if (attr.has("reduction")) request.reduction = comm::reduction_named(attr.text("reduction"));
+  if (attr.has("root")) request.root = attr.integer("root");
+  if (attr.has("ranks")) request.ranks = attr.integer("ranks");
   return request;
+}
+
+comm::Request request_of(const KernelContext& context, Kind kind, const Tensor& elements) {
+  return request_of(context.attr, kind, elements.dtype(), elements.dims());
 }
 
 template <Kind kKind>
@@ -139,6 +139,7 @@ void all_to_all(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
   comm::Request request = request_of(context, Kind::all_to_all, x);
+  comm::check_size(request);
   const int64_t ranks = context.attr.integer("ranks");
   const Dims counts(static_cast<size_t>(ranks), x.count() / ranks);
   Dims offsets(counts.size(), 0);
@@ -170,6 +171,7 @@ void infer_all_to_all_v(InferContext& context) {
 void all_to_all_v(KernelContext& context) {
   const Tensor& x = context.input(0);
   comm::Request request = request_of(context, Kind::all_to_all, x);
+  comm::check_size(request);
   std::array<Dims, 4> lists;
   for (size_t i = 0; i < 4; ++i) lists[i] = context.input(1 + i).as_i64();
   const auto& [send_counts, send_places, receive_counts, receive_places] = lists;
@@ -290,8 +292,8 @@ void all_to_all_v_rule(GradientContext& g) {
 }
 
 OpDef collective(const char* name, const char* summary, std::vector<AttrDef> attributes, void (*infer)(InferContext&),
-                 void (*gradient)(GradientContext&), void (*reference)(KernelContext&),
-                 std::vector<const char*> cases) {
+                 void (*gradient)(GradientContext&), void (*reference)(KernelContext&), std::vector<const char*> cases,
+                 uint32_t traits = 0) {
   std::vector<AttrDef> all = std::move(attributes);
   all.push_back({"group", AttrKind::text, Attribute(std::string("world"))});
   all.push_back(integer("ranks", 1));
@@ -299,7 +301,7 @@ OpDef collective(const char* name, const char* summary, std::vector<AttrDef> att
           .summary = summary,
           .inputs = {{"x", Accepts::any_tensor}},
           .attributes = std::move(all),
-          .traits = kTraits,
+          .traits = kTraits | traits,
           .precision = Precision::rounded,
           .infer = infer,
           .gradient = gradient,
@@ -361,7 +363,8 @@ std::vector<OpDef> make_collective_rows() {
           {reduction(), text_or("name", ""), integer("fusion", 1), integer("fusion_id", -1)}, infer_reduce,
           all_reduce_rule, exchange<Kind::all_reduce>,
           {"f32[2, 3]", "i64[0]", "bool[4] {reduction = max}", "f16[5] {reduction = mean}",
-           "f32[4] {reduction = prod}"}),
+           "f32[4] {reduction = prod}"},
+          kInPlace),
       collective("all_gather", "what all ranks of the group give, joined along axis 0 in the order of ranks", {},
                  infer_gather, [](GradientContext& g) { g.set(0, partner(g, "reduce_scatter", g.dy(), "sum")); },
                  exchange<Kind::all_gather>, {"f32[2, 3]", "bool[1]", "i8[0, 2]"}),
@@ -369,13 +372,14 @@ std::vector<OpDef> make_collective_rows() {
                  "of the reduction (as all_reduce) of all ranks' elements this rank's part along axis 0", {reduction()},
                  infer_reduce_scatter, reduce_scatter_rule, exchange<Kind::reduce_scatter>,
                  {"f32[2, 3]", "i32[4] {reduction = min}"}),
-      collective("broadcast_from", "what rank `root` of the group gives, on all ranks", {integer("root", 0)},
-                 infer_move, [](GradientContext& g) { g.set(0, partner(g, "reduce_to", g.dy(), "sum")); },
-                 exchange<Kind::broadcast>, {"f32[2, 3]", "u8[0]"}),
+      collective(
+          "broadcast_from", "what rank `root` of the group gives, on all ranks", {integer("root", 0)}, infer_move,
+          [](GradientContext& g) { g.set(0, partner(g, "reduce_to", g.dy(), "sum")); }, exchange<Kind::broadcast>,
+          {"f32[2, 3]", "u8[0]"}, kInPlace),
       collective("reduce_to",
                  "the reduction (as all_reduce) of all ranks' elements on rank `root` of the group, zeros on others",
                  {reduction(), integer("root", 0)}, infer_reduce, reduce_to_rule, exchange<Kind::reduce>,
-                 {"f32[2, 3]", "bf16[4] {reduction = max}"}),
+                 {"f32[2, 3]", "bf16[4] {reduction = max}"}, kInPlace),
       collective("gather_to", "what all ranks give, joined along axis 0 on rank `root` of the group, zeros on others",
                  {integer("root", 0)}, infer_gather,
                  [](GradientContext& g) { g.set(0, partner(g, "scatter_from", g.dy())); }, exchange<Kind::gather>,
@@ -403,7 +407,9 @@ std::vector<OpDef> make_collective_rows() {
        .infer = infer_bucket,
        .gradient = bucket_rule,
        .reference = all_reduce_bucket,
-       .oracle = untested("needs several processes: tests/python/test_collectives.py")},
+       .oracle = {"tuple(xs)"},
+       .cases = {"f32[2, 3], f32[]", "i8[5], i8[0] {reduction = max}", "bool[2], bool[3] {reduction = prod}",
+                 "f16[3], f16[1, 2] {reduction = mean}"}},
       {.name = "all_to_all_v",
        .summary = "sends send_counts[i] elements from send_displacements[i] on to each rank i of the group and places "
                   "receive_counts[i] elements from it at receive_displacements[i]; what nothing is placed at is zero",
@@ -426,6 +432,20 @@ std::vector<OpDef> make_collective_rows() {
 }
 
 }  // namespace
+
+std::optional<comm::Request> exchange_of(const Node& node, std::span<const int64_t> dims) {
+  constexpr std::pair<void (*)(KernelContext&), Kind> kExchanges[] = {
+      {exchange<Kind::all_reduce>, Kind::all_reduce},
+      {exchange<Kind::all_gather>, Kind::all_gather},
+      {exchange<Kind::reduce_scatter>, Kind::reduce_scatter},
+      {exchange<Kind::broadcast>, Kind::broadcast},
+      {exchange<Kind::reduce>, Kind::reduce},
+      {exchange<Kind::gather>, Kind::gather},
+      {exchange<Kind::scatter>, Kind::scatter}};
+  for (const auto& [function, kind] : kExchanges)
+    if (node.op->reference == function) return request_of(node.attr(), kind, node.inputs[0]->type.dtype, dims);
+  return std::nullopt;
+}
 
 std::span<const OpDef> collective_ops() {
   static const std::vector<OpDef> rows = make_collective_rows();

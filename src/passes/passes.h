@@ -25,6 +25,8 @@ size_t sink_transposes(Block& block, Module& module);
 size_t sink_reshapes(Block& block, Module& module);
 size_t pad_unique(Block& block, Module& module);
 size_t fuse_gathers(Block& block, Module& module);
+/// Gradients are taken before: each all_reduce has its own, a bucket one for all.
+size_t bucket_collectives(Block& block, Module& module);
 /// Dequantises constants, which folding leaves alone until no product took their integers.
 size_t dequantize_constants(Block& block, Module& module);
 

@@ -99,6 +99,9 @@ constexpr Pass kDequantize = {"dequantize_constants",
                               "quantised constants whose integers no product takes become floats",
                               [](Run& run) { return each_block(run, dequantize_constants); }, ""};
 
+constexpr Pass kBucket = {"bucket_collectives", "all_reduce nodes are put together and ordered as they become ready",
+                          [](Run& run) { return each_block(run, bucket_collectives); }, "AllReducePass"};
+
 bool names(const std::string& text, const std::string& name, const std::string& platform) {
   if (text == name) return true;
   if (platform.empty() || text.empty()) return false;
@@ -128,6 +131,7 @@ class Pipeline {
     for (const Pass& pass : kFirst) step(pass);
     repeat();
     if (step(kDequantize) > 0) repeat();
+    step(kBucket);
     step(kRemoveDead);
     sources.explain(run_.module);
     return std::move(records_);
@@ -183,6 +187,7 @@ std::vector<PassInfo> list_passes() {
   for (const Pass& pass : kFirst) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
   for (const Pass& pass : kRepeated) list.push_back({pass.name, pass.summary, pass.platform, false, pass.required});
   list.push_back({kDequantize.name, kDequantize.summary, kDequantize.platform, false, kDequantize.required});
+  list.push_back({kBucket.name, kBucket.summary, kBucket.platform, false, kBucket.required});
   for (const Rule* rule : all_rules()) list.push_back({rule->name, rule->summary, rule->platform, true, false});
   return list;
 }

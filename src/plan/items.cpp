@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "ir/collective.h"
+
 namespace cairn {
 
 namespace {
@@ -14,25 +16,31 @@ bool is_constant(const Node& node) {
 
 // Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or
 // yield only results of the function go first, so that the live ranges of gradients are short; the others follow
-// program order.
+// program order. What needs the results of collectives comes after what does not, so that they go on meanwhile.
 class Order {
  public:
   Order(const Function& function, Items& items)
       : function_(function), items_(items), followers_(items.list.size()), waits_(items.list.size(), 0),
-        first_(items.list.size(), false) {
+        first_(items.list.size(), false), level_(items.list.size(), 0) {
     for (const auto& node : function.body.nodes) position_.emplace(node.get(), position_.size());
     for (size_t i = 0; i < items.list.size(); ++i)
       for (const Node* node : items.list[i].group.nodes) item_of_[node] = i;
+    find_levels();
     follow_makers();
     follow_effects();
     follow_readers();
     for (size_t i = 0; i < items.list.size(); ++i)
-      if (followers_[i].empty() && !items.list[i].group.inputs.empty()) first_[i] = true;
+      if ((followers_[i].empty() || items.list[i].group.last().op->has(kCollective)) &&
+          !items.list[i].group.inputs.empty())
+        first_[i] = true;
   }
 
   /// Sorts the items; false when some form a cycle.
   bool sort() {
-    auto later = [&](size_t a, size_t b) { return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b); };
+    auto later = [&](size_t a, size_t b) {
+      if (level_[a] != level_[b]) return level_[a] > level_[b];
+      return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b);
+    };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < waits_.size(); ++i)
       if (!waits_[i]) ready.push(i);
@@ -67,6 +75,19 @@ class Order {
     if (earlier == later) return;
     followers_[earlier].push_back(later);
     ++waits_[later];
+  }
+
+  // An item's level: the collectives on the longest way to it.
+  void find_levels() {
+    std::unordered_map<const Node*, size_t> levels;
+    for (const auto& node : function_.body.nodes) {
+      size_t level = 0;
+      for (const Value* input : node->inputs)
+        if (const Node* made = input->producer) level = std::max(level, levels.at(made) + made->op->has(kCollective));
+      levels[node.get()] = level;
+      if (auto item = item_of_.find(node.get()); item != item_of_.end())
+        level_[item->second] = std::max(level_[item->second], level);
+    }
   }
 
   void follow_makers() {
@@ -134,6 +155,7 @@ class Order {
   std::vector<std::vector<size_t>> followers_;
   std::vector<size_t> waits_;
   std::vector<bool> first_;
+  std::vector<size_t> level_;
   std::vector<std::pair<size_t, size_t>> effects_;  // position of the node, item
 };
 

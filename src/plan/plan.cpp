@@ -7,6 +7,7 @@
 #include "ir/control.h"
 #include "plan/context.h"
 #include "plan/decompose.h"
+#include "plan/exchanges.h"
 #include "plan/items.h"
 #include "plan/memory.h"
 #include "plan/reference_steps.h"
@@ -70,7 +71,9 @@ class Planner {
   Planner(std::shared_ptr<const Module> module, std::unique_ptr<Function> function, const PlanOptions& options,
           Packer& packer, const Plan* earlier)
       : module_(std::move(module)), options_(options), packer_(packer), earlier_(earlier),
-        plan_(std::make_shared<Plan>()) {
+        plan_(std::make_shared<Plan>()),
+        exchanges_(
+            *plan_, [this](size_t i) { return memory_of(i); }, [this](size_t i) { return updated_by(i); }) {
     plan_->function = std::move(function);
   }
 
@@ -93,6 +96,7 @@ class Planner {
       make_step(i);
     }
     finish_outputs();
+    exchanges_.end();
     place_buffers();
     number_arguments();
     for (const PlannedStep& step : plan_->steps) plan_->flops += step.cost.flops;
@@ -182,6 +186,7 @@ class Planner {
       const Value* value = root(results[i]);
       if (!value->producer || constant_of(value) || is_host_object(value->type)) continue;
       auto replaced = replaces_.find(i);
+      if (replaced != replaces_.end() && value->producer->op->has(kCollective)) continue;  // it may fail half-way
       if (replaced == replaces_.end() ||
           (!handed_out.count(replaced->second) && read_last_by_writer(value, replaced->second)))
         direct_.try_emplace(value, i);
@@ -248,6 +253,21 @@ class Planner {
     }
   }
 
+  // The param whose new content is written to the buffer, or null.
+  const Value* updated_by(size_t buffer) const {
+    auto replaced = replaces_.find(plan_->buffers[buffer].index);
+    return plan_->buffers[buffer].kind != Buffer::Kind::output || replaced == replaces_.end() ? nullptr
+                                                                                              : replaced->second;
+  }
+
+  // Equal for buffers that share memory: that of an updated state is its param's.
+  const void* memory_of(size_t buffer) const {
+    const Buffer& own = plan_->buffers[buffer];
+    if (own.kind == Buffer::Kind::input) return body_->params[own.index].get();
+    const Value* param = updated_by(buffer);
+    return param ? static_cast<const void*>(param) : &own;
+  }
+
   size_t output_buffer(const Value* value, MemorySpace* space) {
     auto direct = direct_.find(root(value));
     if (direct != direct_.end() && space->is_host() && !buffer_.count(root(value))) {
@@ -268,6 +288,7 @@ class Planner {
     copy.kernel = "copy";
     touch(from);
     touch(to);
+    exchanges_.wait(copy);
     plan_->steps.push_back(std::move(copy));
   }
 
@@ -312,6 +333,7 @@ class Planner {
       for (const Value* input : step.control->inputs) step.inputs.push_back(in_space(input, space));
     }
     for (size_t buffer : step.inputs) touch(buffer);
+    exchanges_.wait(step);
     keep_apart(item.group, step);
     if (step.step) share_in_place(item.group, step);
     if (item.engine) {
@@ -324,6 +346,8 @@ class Planner {
     if (step.step && step.step->workspace()) step.workspace = scratch_buffer(step.step->workspace());
     if (step.step && step.step->kept()) step.kept = scratch_buffer(step.step->kept());
     step.group = std::move(item.group);
+    exchanges_.wait(step);
+    exchanges_.begin(step);
     plan_->steps.push_back(std::move(step));
   }
 
@@ -507,7 +531,8 @@ class Planner {
     const Buffer& buffer = plan_->buffers[shared];
     return buffer.kind == Buffer::Kind::arena && buffer.space == &step.engine->memory() &&
            buffer.bytes == storage_bytes(output->type) && !copies_.count({root(group.inputs[i]), buffer.space}) &&
-           !needed_later(group.inputs[i], group) && std::count(step.inputs.begin(), step.inputs.end(), shared) == 1;
+           !needed_later(group.inputs[i], group) && !exchanges_.under_way(shared) &&
+           std::count(step.inputs.begin(), step.inputs.end(), shared) == 1;
   }
 
   // Adds the copies to outputs at the end; copies that overwrite a param follow those that may read it.
@@ -598,6 +623,7 @@ class Planner {
   std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
   std::map<size_t, const Value*> replaces_;  // result -> the param whose new content it is
   std::map<size_t, size_t> set_aside_;       // such a result -> its temporary buffer (set_params_aside)
+  Exchanges exchanges_;
 };
 
 }  // namespace

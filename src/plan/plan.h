@@ -63,6 +63,8 @@ struct PlannedStep {
   std::optional<size_t> kept;           // buffer
   std::vector<size_t> body_offsets;     // of each body's arena in the workspace
   std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
+  bool beside = false;                  // a collective that goes on while later steps run (exchanges.h)
+  size_t waits = 0;                     // that so many of those that go on beside have ended before this step
   Cost cost;
   size_t first_argument = 0;  // index in the context's argument list, where inputs and then outputs follow
   size_t first_inner = 0;     // index in the context's list of inner contexts, where those of the bodies follow

@@ -1,5 +1,8 @@
 #include "runtime/execute.h"
 
+#include "comm/beside.h"
+#include "comm/request.h"
+#include "ir/collective.h"
 #include "ir/control.h"
 #include "ir/evaluate.h"
 #include "plan/context.h"
@@ -198,31 +201,55 @@ void run_step(const Plan& plan, const PlannedStep& step, Context& context, const
   }
 }
 
+// Node and script line, or nothing where the source names none.
+std::string place_of(const Module& module, const PlannedStep& step) {
+  const Node* node = step.control ? step.control : step.group.nodes.empty() ? nullptr : &step.group.last();
+  return node && !node->sources.empty() ? where(module, *node) : "";
+}
+
 // Adds node and script line to an error of a step ("resnet/conv1 (train.py:41): conv2d: ..."); an error from a step
 // inside a loop or branch has them already and stays unchanged.
 [[noreturn]] void rethrow(const Error& fault, const Module& module, const PlannedStep& step) {
-  const Node* node = step.control ? step.control : step.group.nodes.empty() ? nullptr : &step.group.last();
-  std::string place = node && !node->sources.empty() ? where(module, *node) : "";
+  std::string place = place_of(module, step);
   const bool told = step.control && !fault.where().empty() && !find_op(fault.where());
   if (place.empty() || told || fault.kind() == ErrorKind::cancelled) throw fault;
   throw Error(fault.kind(), place, fault.what());
+}
+
+// Runs the step; its errors, and what other ranks hear of its collectives, name node and script line.
+void run_named(const Plan& plan, size_t i, Context& context, const Module& module, const RunOptions& options,
+               Observer* observer = nullptr) {
+  const PlannedStep& step = plan.steps[i];
+  std::string here;
+  std::optional<comm::Place> place;
+  if (step.step && step.group.last().op->has(kCollective) && !(here = place_of(module, step)).empty())
+    place.emplace(here);
+  try {
+    run_step(plan, step, context, module, options);
+  } catch (const Error& fault) {
+    if (observer && !step.control) observer->step_fails(plan, i, fault);
+    rethrow(fault, module, step);
+  }
 }
 
 void run_steps(const Plan& plan, Context& context, const Module& module, const RunOptions& options) {
   Observer* observer = options.observer;
   if (observer) observer->plan_begins(plan);
   if (observer && !observer->watches_steps()) observer = nullptr;
+  const bool overlaps = !observer && comm::several();
+  comm::Beside beside;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     stop_point();
-    if (observer) observer->step_begins(plan, i, context.buffers());
-    try {
-      run_step(plan, plan.steps[i], context, module, options);
-    } catch (const Error& fault) {
-      if (observer && !plan.steps[i].control) observer->step_fails(plan, i, fault);
-      rethrow(fault, module, plan.steps[i]);
+    beside.wait(plan.steps[i].waits);
+    if (plan.steps[i].beside && overlaps) {
+      beside.begin([&, i] { run_named(plan, i, context, module, options); });
+      continue;
     }
+    if (observer) observer->step_begins(plan, i, context.buffers());
+    run_named(plan, i, context, module, options, observer);
     if (observer) observer->step_ends(plan, i, context.buffers());
   }
+  beside.wait(SIZE_MAX);
 }
 
 void run_rest(const Plan& plan, Context& context, ResultSink& sink, const Module& module, const RunOptions& options) {

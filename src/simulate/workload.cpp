@@ -51,6 +51,7 @@ class Makers {
   }
 
   static bool of_size(const StepInfo& step, uint64_t bytes) {
+    if (step.kind == "communication") return true;  // of a bucket, too, each result has the size of its operand
     return step.kind != "contraction" && step.kind != "control" &&
            std::all_of(step.needs.begin(), step.needs.end(), [&](auto& need) { return need.bytes <= bytes; });
   }

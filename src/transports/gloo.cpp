@@ -47,9 +47,10 @@ class GlooTransport final : public Transport {
     attributes.hostname = setup.host;
     auto device = gloo::transport::tcp::CreateDevice(attributes);
     auto context = std::make_shared<gloo::rendezvous::Context>(setup.rank, setup.size);
-    context->setTimeout(timeout_);
+    context->setTimeout(std::chrono::milliseconds(static_cast<int64_t>(setup.timeout * 1e3)));
     Addresses addresses(setup);
     context->connectFullMesh(addresses, device);
+    context->setTimeout(timeout_);
     context_ = context;
   }
 

@@ -43,7 +43,7 @@ class MpiTransport final : public Transport {
   State wait(void* operation) override {
     auto* owned = static_cast<Operation*>(operation);
     const auto since = std::chrono::steady_clock::now();
-    while (!owned->interrupted.load()) {
+    while (!owned->interrupted.exchange(false)) {
       int done = 0;
       {
         const std::lock_guard lock(mutex_);

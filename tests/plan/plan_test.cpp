@@ -184,6 +184,103 @@ TEST(Plan, UpdatesComeAsSoonAsTheirGradient) {
   EXPECT_EQ(kernels(*plan).substr(0, 42), "reference/exp reference/sub reference/tanh");
 }
 
+// The backward pass makes %d, %e and %c; the collectives of %d and %c update params.
+Planned backward_pass() {
+  return planned(R"(
+  func @main(%a: f32[64], %b: f32[64], %x: f32[64]) -> (%a: f32[64], %b: f32[64]) updates [0 = 0, 1 = 1] {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    %b1 = sub %b, %h : f32[64]
+    %e = tanh %d : f32[64]
+    %c = neg %e : f32[64]
+    %g = all_reduce %c : f32[64]
+    %a1 = sub %a, %g : f32[64]
+    return %a1, %b1
+  })",
+                 {&reference_engine()});
+}
+
+TEST(Plan, CollectivesGoOnBesideTheStepsThatDoNotNeedThem) {
+  auto [module, plan] = backward_pass();
+  ASSERT_EQ(kernels(*plan),
+            "reference/exp reference/all_reduce reference/tanh reference/neg reference/all_reduce reference/sub "
+            "reference/sub copy copy");
+  const size_t waits[] = {0, 0, 0, 0, 0, 1, 2, 0, 0};
+  for (size_t i = 0; i < plan->steps.size(); ++i) {
+    EXPECT_EQ(plan->steps[i].beside, i == 1 || i == 4) << i;
+    EXPECT_EQ(plan->steps[i].waits, waits[i]) << i;
+  }
+}
+
+TEST(Plan, ACollectiveThatTheNextStepWaitsForRunsInItsPlaceAfterThoseBefore) {
+  auto [module, plan] = planned(R"(
+  func @main(%x: f32[64]) -> (%y: f32[64], %z: f32[64]) {
+    %y = all_reduce %x : f32[64]
+    %a = exp %x : f32[64]
+    %b = all_reduce %a : f32[64]
+    %z = neg %b : f32[64]
+    return %y, %z
+  })",
+                                {&reference_engine()});
+  ASSERT_EQ(kernels(*plan), "reference/all_reduce reference/exp reference/all_reduce reference/neg");
+  EXPECT_TRUE(plan->steps[0].beside);
+  EXPECT_FALSE(plan->steps[2].beside);
+  EXPECT_EQ(plan->steps[2].waits, 1u);
+}
+
+TEST(Plan, WhatACollectiveUsesIsNotOverwrittenWhileItGoesOn) {
+  auto [module, plan] = backward_pass();
+  const PlannedStep &exchange = plan->steps[1], &last = plan->steps[3];
+  for (size_t used : {exchange.inputs[0], exchange.outputs[0]})
+    for (size_t made : {plan->steps[2].outputs[0], last.outputs[0]}) {
+      const Buffer &a = plan->buffers[used], &b = plan->buffers[made];
+      EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset) << used << " and " << made;
+    }
+}
+
+TEST(Plan, ParamsAreUpdatedWhenEveryCollectiveBeforeHasEnded) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[64], %x: f32[64]) -> (%a: f32[64], %s: f32[64], %r: f32[64]) updates [0 = 0] {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    %e = tanh %d : f32[64]
+    %g = all_reduce %e : f32[64]
+    %c = neg %e : f32[64]
+    %a1 = sub %a, %h : f32[64]
+    return %a1, %g, %c
+  })",
+                                {&reference_engine()});
+  for (const PlannedStep& step : plan->steps)
+    if (step.kernel == "copy") {
+      EXPECT_EQ(step.waits, 2u);
+    }
+  EXPECT_EQ(std::count_if(plan->steps.begin(), plan->steps.end(), [](const auto& step) { return step.beside; }), 2);
+}
+
+TEST(Plan, ACollectiveReducesInPlaceWhereNothingElseReadsItsOperand) {
+  auto [module, plan] = planned(R"(
+  func @main(%x: f32[64]) -> (%y: f32[64]) {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    %y = neg %h : f32[64]
+    return %y
+  })",
+                                {&reference_engine()});
+  ASSERT_EQ(kernels(*plan), "reference/exp reference/all_reduce reference/neg");
+  EXPECT_EQ(plan->steps[1].inputs, plan->steps[1].outputs);
+}
+
+TEST(Plan, ACollectiveThatFailsHalfWayLeavesParamsAlone) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[64], %x: f32[64]) -> (%a: f32[64]) updates [0 = 0] {
+    %d = exp %x : f32[64]
+    %h = all_reduce %d : f32[64]
+    return %h
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/exp reference/all_reduce copy");
+}
+
 TEST(Plan, OtherMemorySpacesGetCopiesOnceEach) {
   auto [module, plan] = planned(kChain, {&remote_engine(), &reference_engine()});
   EXPECT_EQ(kernels(*plan), "copy remote/neg remote/exp remote/relu remote/neg copy");

@@ -17,7 +17,7 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-def processes(words, size, timeout=20, cwd=None, **variables):
+def processes(words, size, timeout=20, cwd=None, shared_memory=True, **variables):
     """The processes of the ranks, which write to pipes. One rank is a process without a job."""
     address, token = f"127.0.0.1:{_free_port()}", secrets.token_hex(8)
     made = []
@@ -26,7 +26,8 @@ def processes(words, size, timeout=20, cwd=None, **variables):
         for name in ("RANK_ID", "RANK_SIZE", "DEVICE_ID"):
             own.pop(name, None)
         if size > 1:
-            job = {"address": address, "token": token, "rank": rank, "size": size, "local_rank": rank, "local_size": size, "timeout": timeout}
+            job = {"address": address, "token": token, "rank": rank, "size": size, "local_rank": rank, "local_size": size}
+            job.update(timeout=timeout, shared_memory=shared_memory)
             own.update(CAIRN_JOB=json.dumps(job), RANK_ID=str(rank), RANK_SIZE=str(size), DEVICE_ID=str(rank))
         made.append(subprocess.Popen(list(map(str, words)), env=own, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
     return made

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "comm/job.h"
+#include "ops/collective.h"
+
 namespace cairn {
 
 namespace {
@@ -81,6 +84,35 @@ class ReferenceStep final : public Step {
   bool remote_;
 };
 
+/// A collective of one tensor on the host. It runs often for small tensors: what can be looked up before is.
+class ExchangeStep final : public Step {
+ public:
+  static std::unique_ptr<Step> make(const Group& group, const char* engine) {
+    const Type& type = group.last().inputs.empty() ? Type() : group.last().inputs[0]->type;
+    if (!type.is_tensor() || !type.is_static()) return nullptr;
+    auto step = std::make_unique<ExchangeStep>(group, engine, type.shape.sizes());
+    return step->request_ ? std::move(step) : nullptr;
+  }
+  ExchangeStep(const Group& group, const char* engine, std::vector<int64_t> dims)
+      : dims_(std::move(dims)), request_(exchange_of(group.last(), dims_)), op_(*group.last().op), engine_(engine) {}
+
+  void run(const StepArgs& args) const override {
+    comm::Request request = *request_;
+    request.input = args.inputs[0], request.output = args.outputs[0];
+    comm::run(request);
+  }
+  std::vector<size_t> in_place() const override {
+    return op_.has(kInPlace) ? std::vector<size_t>{0} : std::vector<size_t>();
+  }
+  std::string kernel() const override { return fmt::format("{}/{}", engine_, op_.name); }
+
+ private:
+  const std::vector<int64_t> dims_;
+  const std::optional<comm::Request> request_;
+  const OpDef& op_;
+  const char* engine_;
+};
+
 class ReferenceEngine final : public Engine {
  public:
   ReferenceEngine(const char* name, bool remote) : name_(name), remote_(remote) {}
@@ -106,6 +138,8 @@ class ReferenceEngine final : public Engine {
   }
 
   std::unique_ptr<Step> make(const Group& group, MakeContext&) const override {
+    if (!remote_)
+      if (auto step = ExchangeStep::make(group, name_)) return step;
     return std::make_unique<ReferenceStep>(group, name_, remote_);
   }
 

@@ -77,6 +77,7 @@ class Dump {
       case AttrKind::number: return {{"number", fmt::format("{}", std::get<double>(value))}};  // JSON has no infinity
       case AttrKind::text: return std::get<std::string>(value);
       case AttrKind::integers: return std::get<std::vector<int64_t>>(value);
+      case AttrKind::texts: return std::get<std::vector<std::string>>(value);
       case AttrKind::dtype: return {{"dtype", to_string(std::get<DType>(value))}};
       case AttrKind::tensor: return tensor(std::get<Tensor>(value));
       default: CHECK(false, "attribute kind {}", value.index());
