@@ -91,7 +91,7 @@ class Hosts:
     def _must(self, *words):
         done = call(*words)
         if done.returncode:
-            pytest.skip(f"no network namespaces here: {' '.join(words)}: {done.stderr.strip()}")
+            pytest.skip(f"hardware: no network namespaces here: {' '.join(words)}: {done.stderr.strip()}")
 
     def inside(self, rank):
         """Words before a command on the host, which sees its own processes alone."""
@@ -102,7 +102,7 @@ class Hosts:
         for name, cable in zip(self.names, self.cables):
             done = call("tc", "-n", name, "qdisc", "add", "dev", cable, "root", "netem", "delay", "2ms", "1ms", "loss", "1%")
             if done.returncode:
-                pytest.skip(f"no network with delay and loss here: {done.stderr.strip()}")
+                pytest.skip(f"hardware: no network with delay and loss here: {done.stderr.strip()}")
 
     def cut(self):
         assert call("ip", "-n", self.names[0], "link", "set", self.cables[0], "down").returncode == 0
@@ -115,7 +115,7 @@ def hosts():
         made.set_up()
         yield made
     except FileNotFoundError as missing:
-        pytest.skip(f"no network namespaces here: {missing}")
+        pytest.skip(f"hardware: no network namespaces here: {missing}")
     finally:
         with contextlib.suppress(FileNotFoundError):
             for name in made.names:
