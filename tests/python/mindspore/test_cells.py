@@ -243,3 +243,12 @@ def test_composite_answers_to_functions_of_arrays():
     ones = C.ones_like(Tensor(np.zeros((3, 2), np.float32)))
     np.testing.assert_allclose(C.dot(x, ones).asnumpy(), [[3, 3], [12, 12]])
     np.testing.assert_allclose(C.tensor_dot(x, x, ((1,), (1,))).asnumpy(), [[5, 14], [14, 50]])
+
+
+def test_the_stage_of_a_cell_is_checked():
+    cell = nn.Cell()
+    cell.pipeline_stage = 1
+    assert cell.pipeline_stage == 1
+    for stage, error in ((-1, ValueError), (True, TypeError), ("1", TypeError)):
+        with pytest.raises(error, match="pipeline_stage"):
+            cell.pipeline_stage = stage

@@ -1,4 +1,4 @@
-"""The examples in both modes: what they print agrees, and what they train learns."""
+"""The examples in both modes, on one thread and on many: what they print agrees, and what they train learns."""
 
 import re
 import subprocess
@@ -14,10 +14,16 @@ RUNS = {"lenet": ("0.5", "--epochs", "1"), "resnet": ("1.1", "--epochs", "1"), "
         "policy_gradient": ("1.10", "--updates", "5")}  # fmt: skip
 
 
-def run(name, folder, mode, *words):
+ON_ONE_CORE = "import os, sys; os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1]); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+
+
+def run(name, folder, mode, *words, threads=None):
+    """The lines that an example prints. It works with as many threads as it finds cores, or with one."""
     folder.mkdir()
     level, *arguments = RUNS[name]
     command = [sys.executable, "-m", "cairn.ms", "--level", level, EXAMPLES / f"{name}.py", "--mode", mode, *(words or arguments)]
+    if threads == 1:
+        command[1:1] = ["-c", ON_ONE_CORE]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert made.returncode == 0, made.stderr[-3000:]
     assert "runs eagerly" not in made.stderr
@@ -34,6 +40,14 @@ def test_both_modes_print_the_same(tmp_path, name):
     assert len(graph) == len(eager) and sum(len(numbers(line)) for line in graph) > 0
     for first, second in zip(graph, eager):
         np.testing.assert_allclose(numbers(first), numbers(second), rtol=2e-3, atol=2e-3, err_msg=f"{first}\n{second}")
+
+
+@pytest.mark.parametrize("name, mode", [
+    pytest.param(name, mode, marks=[] if mode == "graph" and name in ("bert_tiny", "gan", "lstm_sentiment", "policy_gradient") else pytest.mark.long)
+    for name in RUNS for mode in ("graph", "pynative")
+])  # fmt: skip
+def test_one_thread_prints_what_many_print(tmp_path, name, mode):
+    assert run(name, tmp_path / "one", mode, threads=1) == run(name, tmp_path / "many", mode)
 
 
 def test_lenet_learns_the_digits(tmp_path):

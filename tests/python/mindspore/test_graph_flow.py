@@ -247,6 +247,21 @@ def test_shape_join_names_both_shapes():
         captured(Function(f), UP)
 
 
+def test_functions_made_in_branches_are_used_there():
+    def f(x, after=False):
+        if x[0] > 0:
+            turn = lambda each: each + each  # noqa: E731
+            y = turn(x)
+        else:
+            turn = lambda each: each * each  # noqa: E731
+            y = turn(x)
+        return turn(y) if after else y
+
+    assert captured(Function(f), UP).tolist() == (UP + UP).tolist()
+    with pytest.raises(UnboundLocalError, match="'turn'.*each branch of the condition"):
+        captured(Function(lambda x: f(x, True)), UP)
+
+
 def test_loops_keep_types_and_shapes():
     def f(x):
         y = x

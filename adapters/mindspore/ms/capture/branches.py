@@ -1,5 +1,7 @@
 """Branches of captured functions: both are traced, and what they assign becomes results of one conditional of the graph."""
 
+from types import FunctionType
+
 import numpy
 from cairn.ms.promote import cast, together
 from cairn.ms.tensor import Tensor
@@ -98,6 +100,8 @@ class _Join:
         if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
             parts = {key: self.plan(name, a[key], b[key], old) for key in a}
             return lambda handles: {key: part(handles) for key, part in parts.items()}
+        if name != RESULT and isinstance(a, FunctionType) and isinstance(b, FunctionType):
+            return lambda handles: Undefined(name, f": each branch of the condition at {place_of(self._line)} makes a function of its own")
         if not all(isinstance(each, Tensor) or is_number(each) for each in (a, b)):
             self._fail(name, a, b)
         return self._tensors(name, a, b)

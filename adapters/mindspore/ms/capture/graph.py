@@ -168,6 +168,8 @@ class Graph:
             return self.value(given, rng=role == "state").handle
         if isinstance(given, numpy.generic):
             given = numpy.asarray(given)
+        if isinstance(given, str):
+            raise TypeError(f"A primitive takes tensors and numbers, but got the text {given!r}.")
         if not isinstance(given, numpy.ndarray):
             if isinstance(given, (list, tuple)) and any(isinstance(each, Tensor) for each in given):
                 raise Uncaptured("a shape is made of the elements of tensors")

@@ -4,7 +4,6 @@
 class Accepted:
     """Nothing changes by them: there is one device, and one way to compile."""
 
-    pipeline_stage = 0
     parallel_parameter_name_list = ()
 
     def set_boost(self, boost_type):
@@ -44,6 +43,18 @@ class Accepted:
 
     def load_parameter_slice(self, params):
         """Parameters are whole."""
+
+    @property
+    def pipeline_stage(self):
+        return self.__dict__.get("_pipeline_stage", 0)
+
+    @pipeline_stage.setter
+    def pipeline_stage(self, value):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"For 'Cell', the property 'pipeline_stage' must be an int, but got {type(value).__name__}.")
+        if value < 0:
+            raise ValueError(f"For 'Cell', the property 'pipeline_stage' must not be less than 0, but got {value}.")
+        self.__dict__["_pipeline_stage"] = value
 
     set_auto_parallel = set_data_parallel = infer_param_pipeline_stage = remove_redundant_parameters = lambda self: None
 

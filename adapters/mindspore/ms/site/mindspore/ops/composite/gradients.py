@@ -1,6 +1,6 @@
 """GradOperation: gradients of a Cell or function."""
 
-from mindspore.common.parameter import Parameter, ParameterTuple
+from mindspore.common.parameter import Parameter
 
 from cairn.ms import core, gradient, level
 
@@ -29,8 +29,6 @@ class GradOperation:
             raise TypeError(
                 f"For 'GradOperation', the argument must be a Cell or a function, but got {type(fn).__name__}."
             )
-        if self.get_by_list and weights is None and not hasattr(fn, "trainable_params"):
-            raise TypeError("For 'GradOperation', weights are needed when 'get_by_list' is True.")
         return Gradient(self, fn, weights)
 
 
@@ -83,7 +81,7 @@ class Gradient:
             return (), False
         weights = self.weights
         if weights is None:
-            weights = ParameterTuple(self.function.trainable_params())
+            weights = self.function.trainable_params() if hasattr(self.function, "trainable_params") else ()
         if isinstance(weights, Parameter):
             return (weights,), True
         return tuple(weights), False

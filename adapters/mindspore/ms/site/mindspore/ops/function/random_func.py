@@ -34,7 +34,7 @@ def multinomial_with_replacement(x, seed=0, offset=0, numsamples=1, replacement=
 
 def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, remove_accidental_hits=False):
     """Sampled classes and expected counts."""
-    return P.UniformCandidateSampler(num_true, num_sampled, unique, range_max, seed)(true_classes)
+    return P.UniformCandidateSampler(num_true, num_sampled, unique, range_max, seed, remove_accidental_hits)(true_classes)
 
 
 def log_uniform_candidate_sampler(true_classes, num_true=1, num_sampled=5, unique=True, range_max=5, seed=0):

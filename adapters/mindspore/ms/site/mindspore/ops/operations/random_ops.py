@@ -134,7 +134,7 @@ def _candidates(name, probability, draw, **defaults):
     """Classes drawn for sampled losses: (sampled, expected count of the true ones, of the sampled ones)."""
 
     def compute(self, true_classes):
-        sampled = draw(self)
+        sampled = draw(self, true_classes)
         counts = [
             core.mul(probability(self, basic.cast(each, np.float32)), np.float32(self.num_sampled))
             for each in (true_classes, sampled)
@@ -149,14 +149,29 @@ def _candidates(name, probability, draw, **defaults):
     )
 
 
-def _distinct_uniform(self):
+def _distinct_uniform(self, true_classes):
+    if self.remove_accidental_hits:
+        return _other_than(self, basic.cast(core.reshape(true_classes, [1, -1]), np.int64))
     if self.unique:
         return basic.part(random.shuffled(np.arange(self.range_max, dtype=np.int64)), 0, 0, self.num_sampled)
     return random.integers((self.num_sampled,), np.int64(0), np.int64(self.range_max), np.int64)
 
 
+def _other_than(self, hits):
+    """Classes that are none of the hits."""
+    classes = np.arange(self.range_max, dtype=np.int64).reshape(-1, 1)
+    hit = basic.cast(core.reduce_max(basic.cast(core.equal(classes, hits), np.int32), axes=[1]), np.float32)
+    if self.unique:
+        order = core.sub(random.uniform((self.range_max,)), core.mul(hit, np.float32(2)))
+        return basic.cast(core.top_k(order, np.int64(self.num_sampled))[1], np.int64)
+    others = core.cumsum(core.sub(np.float32(1), hit), axis=0)
+    rank = core.floor(core.mul(random.uniform((self.num_sampled, 1)), core.reduce_max(others, axes=[0])))
+    passed = core.less_equal(core.reshape(others, [1, -1]), rank)
+    return core.reduce_sum(basic.cast(passed, np.int64), axes=[1])
+
+
 UniformCandidateSampler = _candidates(
-    "UniformCandidateSampler", lambda self, c: basic.like(c, 1.0 / self.range_max), _distinct_uniform
+    "UniformCandidateSampler", lambda self, c: basic.like(c, 1.0 / self.range_max), _distinct_uniform, remove_accidental_hits=False
 )
 
 
@@ -243,7 +258,7 @@ def _truncated(self, shape, mean, deviation, least, most):
 ParameterizedTruncatedNormal = primitive("ParameterizedTruncatedNormal", _truncated, "Normal numbers within bounds.", seed=0, seed2=0)
 
 
-def _log_uniform(self):
+def _log_uniform(self, true_classes):
     drawn = random.generator()
     made = set() if self.unique else []
     while len(made) < self.num_sampled:
