@@ -204,4 +204,13 @@ void RunRecorder::step_ends(const Plan& plan, size_t step, void* const* buffers)
   if (next_) next_->step_ends(plan, step, buffers);
 }
 
+// Collectives go on one after the other.
+void RunRecorder::beside_begins(const Plan&, size_t) { beside_begin_ = ticks(); }
+
+void RunRecorder::beside_ends(const Plan& plan, size_t step) {
+  Lane* lane = lane_of_thread();
+  if (!lane || !lane_ || &lane->recording() != &lane_->recording()) return;
+  lane->add({beside_begin_, ticks(), plan.contexts->serial(), static_cast<uint32_t>(step), run_, 0, RecordKind::op, 0});
+}
+
 }  // namespace cairn

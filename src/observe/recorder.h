@@ -54,12 +54,15 @@ class RunRecorder final : public Observer {
   void step_fails(const Plan& plan, size_t step, const Error& fault) override {
     if (next_) next_->step_fails(plan, step, fault);
   }
+  bool watches_beside() const override { return !next_; }  // it may read results of collectives
+  void beside_begins(const Plan& plan, size_t step) override;
+  void beside_ends(const Plan& plan, size_t step) override;
 
  private:
   observe::Lane* lane_;  // of this thread, which keeps the recording alive; null when it ended meanwhile
   const Module& module_;
   Observer* next_;
-  int64_t host_step_, begin_ = 0;  // ticks
+  int64_t host_step_, begin_ = 0, beside_begin_ = 0;  // ticks
   uint32_t run_ = 0, plan_ = 0;
   size_t open_ = 0;  // steps of this lane that were open when the run began
 };

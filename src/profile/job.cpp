@@ -13,31 +13,18 @@ const StepInfo& step_of(const Recording& recording, const Record& op) {
   return recording.plans[op.plan].steps[op.step];
 }
 
-/// Time in which the interval and the others, which are ordered and lie apart, overlap.
-int64_t overlap(int64_t begin, int64_t end, const std::vector<std::pair<int64_t, int64_t>>& others) {
-  auto at = std::lower_bound(others.begin(), others.end(), begin,
-                             [](auto& each, int64_t time) { return each.second <= time; });
-  int64_t sum = 0;
-  for (; at != others.end() && at->first < end; ++at) sum += std::min(end, at->second) - std::max(begin, at->first);
-  return sum;
-}
-
 /// The collectives of a rank, and how much of them its other steps hide.
 void find_exchanges(RankShare& rank) {
-  std::vector<std::pair<int64_t, int64_t>> computing;
+  std::vector<const Record*> all;
   for (const Record& op : rank.recording.ops) {
+    all.push_back(&op);
     const StepInfo& step = step_of(rank.recording, op);
-    if (step.kind == "communication") {
-      rank.exchanges.push_back({&op, 0});
-      rank.bytes += step.input_bytes;
-      rank.exchanging += op.end_ns - op.begin_ns;
-    } else if (step.kind != "control") {
-      if (!computing.empty() && op.begin_ns <= computing.back().second)
-        computing.back().second = std::max(computing.back().second, op.end_ns);
-      else
-        computing.emplace_back(op.begin_ns, op.end_ns);
-    }
+    if (step.kind != "communication") continue;
+    rank.exchanges.push_back({&op, 0});
+    rank.bytes += step.input_bytes;
+    rank.exchanging += op.end_ns - op.begin_ns;
   }
+  const Spans computing = computing_spans(rank.recording, all);
   for (const Exchange& each : rank.exchanges) rank.hidden += overlap(each.op->begin_ns, each.op->end_ns, computing);
 }
 
@@ -119,6 +106,27 @@ std::map<int64_t, std::string> by_rank(const std::vector<std::string>& folders) 
 }
 
 }  // namespace
+
+Spans computing_spans(const Recording& recording, const std::vector<const Record*>& ops) {
+  Spans spans;
+  for (const Record* op : ops) {
+    const std::string& kind = step_of(recording, *op).kind;
+    if (kind == "communication" || kind == "control") continue;
+    if (!spans.empty() && op->begin_ns <= spans.back().second)
+      spans.back().second = std::max(spans.back().second, op->end_ns);
+    else
+      spans.emplace_back(op->begin_ns, op->end_ns);
+  }
+  return spans;
+}
+
+int64_t overlap(int64_t begin, int64_t end, const Spans& others) {
+  auto at = std::lower_bound(others.begin(), others.end(), begin,
+                             [](auto& each, int64_t time) { return each.second <= time; });
+  int64_t sum = 0;
+  for (; at != others.end() && at->first < end; ++at) sum += std::min(end, at->second) - std::max(begin, at->first);
+  return sum;
+}
 
 Job read_job(const std::vector<std::string>& folders) {
   Job job;

@@ -41,6 +41,13 @@ struct Job {
   std::vector<std::string> remarks;
 };
 
+/// Times, in order and apart.
+using Spans = std::vector<std::pair<int64_t, int64_t>>;
+/// When steps other than collectives ran; `ops` come in the order of their begins.
+Spans computing_spans(const Recording& recording, const std::vector<const Record*>& ops);
+/// For how long the interval and the spans overlap.
+int64_t overlap(int64_t begin, int64_t end, const Spans& others);
+
 /// Of the folders PROF_*, one for each rank: of several of one rank the latest. Throws Error.
 Job read_job(const std::vector<std::string>& folders);
 /// One timeline in Perfetto's format, a process for each rank.

@@ -236,13 +236,17 @@ void run_steps(const Plan& plan, Context& context, const Module& module, const R
   Observer* observer = options.observer;
   if (observer) observer->plan_begins(plan);
   if (observer && !observer->watches_steps()) observer = nullptr;
-  const bool overlaps = !observer && comm::several();
+  const bool overlaps = comm::several() && (!observer || observer->watches_beside());
   comm::Beside beside;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     stop_point();
     beside.wait(plan.steps[i].waits);
     if (plan.steps[i].beside && overlaps) {
-      beside.begin([&, i] { run_named(plan, i, context, module, options); });
+      beside.begin([&, i] {
+        if (observer) observer->beside_begins(plan, i);
+        run_named(plan, i, context, module, options);
+        if (observer) observer->beside_ends(plan, i);
+      });
       continue;
     }
     if (observer) observer->step_begins(plan, i, context.buffers());

@@ -49,6 +49,11 @@ class Observer {
   virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   /// Called instead of step_ends for a step that threw, but not for the control-flow steps around it.
   virtual void step_fails(const Plan&, size_t /*step*/, const Error&) {}
+  /// Whether collectives go on beside later steps while steps are watched. Then these are called for them, on another thread,
+  /// instead of the three above.
+  virtual bool watches_beside() const { return false; }
+  virtual void beside_begins(const Plan&, size_t /*step*/) {}
+  virtual void beside_ends(const Plan&, size_t /*step*/) {}
 };
 
 struct RunOptions {

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "profile/job.h"
 #include "support/error.h"
 
 namespace cairn::simulate {
@@ -82,13 +83,16 @@ std::unordered_map<uint32_t, std::vector<const Record*>> ops_by_run(const Record
   return found;
 }
 
-/// Seconds that collectives took until `time` of the run, which are none of computing.
-double exchanging_until(const PlanInfo& plan, const std::vector<const Record*>& ops, int64_t time) {
-  double seconds = 0;
-  for (const Record* op : ops)
-    if (plan.steps[op->step].kind == "communication" && op->begin_ns < time)
-      seconds += static_cast<double>(std::min(op->end_ns, time) - op->begin_ns) / 1e9;
-  return seconds;
+/// Seconds until `time` of the run in which collectives went on and nothing was computed.
+double exchanging_until(const PlanInfo& plan, const std::vector<const Record*>& ops, const Spans& computing,
+                        int64_t time) {
+  int64_t sum = 0;
+  for (const Record* op : ops) {
+    if (plan.steps[op->step].kind != "communication" || op->begin_ns >= time) continue;
+    const int64_t end = std::min(op->end_ns, time);
+    sum += end - op->begin_ns - overlap(op->begin_ns, end, computing);
+  }
+  return static_cast<double>(sum) / 1e9;
 }
 
 }  // namespace
@@ -114,8 +118,9 @@ Workload read_workload(const Recording& recording) {
       static const std::vector<const Record*> none;
       const auto found = ops.find(run.run);
       const std::vector<const Record*>& mine = found == ops.end() ? none : found->second;
+      const Spans computing = computing_spans(recording, mine);
       auto computed = [&](int64_t time) {
-        return static_cast<double>(time - last) / 1e9 - exchanging_until(plan, mine, time);
+        return static_cast<double>(time - last) / 1e9 - exchanging_until(plan, mine, computing, time);
       };
       periods.push_back(computed(run.end_ns));
       begins.push_back(computed(run.begin_ns));

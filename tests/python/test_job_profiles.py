@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import cairn
 import numpy as np
@@ -74,6 +75,46 @@ def test_a_model_is_measured_where_there_is_no_recording(command, tmp_path):
     done = command("cairn", "simulate", "net.om", "--ranks", "2", "--network", "1us,1GB/s", "--steps", "8", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["workload"]["bytes"] == 16 * 5 * 4
+
+
+BESIDE = """
+import pathlib, sys, time
+import cairn, numpy as np
+folder = pathlib.Path(sys.argv[1])
+cairn.job.join()
+rank = cairn.job.group().rank
+
+def await_file(name):
+    while not (folder / name).exists():
+        time.sleep(0.01)
+
+@cairn.op("test.rest_of_the_backward_pass")
+def rest(x):
+    if rank == 0:
+        (folder / "backward pass goes on").touch()
+        await_file("exchanged")
+    return x + 1
+
+builder = cairn.Builder("net")
+x = builder.input("x", "float32", [1000])
+reduced = (x * 2.0).all_reduce(name="w", ranks=2)
+builder.output("y", rest(x.exp()) + reduced)
+model = cairn.load(builder.save(folder / f"{rank}.om"))
+with cairn.Profiler(output_path=str(folder)):
+    if rank == 1:
+        await_file("backward pass goes on")
+        time.sleep(0.5)
+    model.run(np.ones(1000, np.float32))
+    (folder / "exchanged").touch()
+"""
+
+
+def test_what_steps_hide_of_an_exchange_is_seen(command, tmp_path):
+    rank_jobs.outputs_of(rank_jobs.processes([sys.executable, "-c", BESIDE, tmp_path], 2))
+    done = command("cairn", "profile", "merge", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (row,) = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["0"]]
+    assert int(row[-2]) > 0, done.stdout
 
 
 def test_what_is_wrong_is_said(profiles, command, tmp_path):
