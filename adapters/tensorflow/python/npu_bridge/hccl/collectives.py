@@ -147,13 +147,13 @@ def _gradient(op, *dys):
 
 def reduce_all(tensors, reduction="mean", group=WORLD, names=None):
     """Each tensor reduced over the ranks; None stays None, and of IndexedSlices the slices of all ranks are gathered. The last
-    gradients, which the backward pass makes first, are reduced first."""
+    gradients, which the backward pass makes first, are reduced first, those of embeddings, which it makes last, after all others."""
     results = list(tensors)
     names = names or [""] * len(results)
-    dense = {}
+    dense, sparse = {}, []
     for i in reversed(range(len(results))):
         if isinstance(results[i], tf.IndexedSlices):
-            results[i] = _gather_slices(results[i], reduction, group)
+            sparse.append(i)
         elif results[i] is not None:
             results[i] = tf.convert_to_tensor(results[i])
             dense.setdefault(results[i].dtype, []).append(i)
@@ -162,6 +162,8 @@ def reduce_all(tensors, reduction="mean", group=WORLD, names=None):
             made = all_reduce([results[i] for i in bucket], reduction, group, [names[i] for i in bucket])
             for i, tensor in zip(bucket, made):
                 results[i] = tensor
+    for i in sparse:
+        results[i] = _gather_slices(results[i], reduction, group)
     return results
 
 
