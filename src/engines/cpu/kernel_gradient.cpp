@@ -69,27 +69,26 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 /// The same of elements of 16 bits, which are widened.
 template <class Widen>
 CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                               int64_t range_floats, int64_t pitch, float* to, Widen widen) {
+                               int64_t range_floats, int64_t pitch, float* to, Widen widen_range) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {
-      for (int64_t i = 0; i < range.size(); ++i) place[i] = widen(from[range.first + i]);
+      widen_range(range.size(), from + range.first, place);
       place += range_floats;
     }
   }
 }
 CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
                                   int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(
-      count, from, step, channels, range_floats, pitch, to, [](uint16_t x) __attribute__((always_inline)) {
-        return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
-      });
+  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < size; ++i) y[i] = __builtin_bit_cast(float, static_cast<uint32_t>(x[i]) << 16);
+  };
+  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
-CAIRN_VECTORISED void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(
-      count, from, step, channels, range_floats, pitch, to,
-      [](uint16_t x) __attribute__((always_inline)) { return wide_half(x); });
+void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                 int64_t range_floats, int64_t pitch, float* to) {
+  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) { widen(Form::halves, size, x, y); };
+  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
 void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
                  int64_t range_floats, int64_t pitch, float* to) {

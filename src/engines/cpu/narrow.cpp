@@ -45,26 +45,25 @@ CAIRN_VECTORISED void round_halves_plainly(int64_t count, const float* from, uin
   }
 }
 
-// The processor's own conversions, a register at a time, whose first elements are done; they give denormals wherever
-// processors flush these elsewhere.
-__attribute__((target("avx512f"))) int64_t expand_by_16(int64_t count, const uint16_t* from, float* to) {
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16)
-    _mm512_storeu_ps(to + i,
-                     _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i))));
-  return i;
+// The processor's own conversions give denormals also where it flushes these elsewhere. AVX2 does whole
+// registers and returns how many elements these were.
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void expand_by_16(int64_t count, const uint16_t* from, float* to) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
+    _mm512_mask_storeu_ps(to + i, mask, _mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, from + i)));
+  }
+}
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void round_by_16(int64_t count, const float* from, uint16_t* to) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
+    const __m512 floats = _mm512_maskz_loadu_ps(mask, from + i);
+    _mm256_mask_storeu_epi16(to + i, mask, _mm512_maskz_cvtps_ph(mask, floats, _MM_FROUND_TO_NEAREST_INT));
+  }
 }
 __attribute__((target("avx,f16c"))) int64_t expand_by_8(int64_t count, const uint16_t* from, float* to) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8)
     _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
-  return i;
-}
-__attribute__((target("avx512f"))) int64_t round_by_16(int64_t count, const float* from, uint16_t* to) {
-  int64_t i = 0;
-  for (; i + 16 <= count; i += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
   return i;
 }
 __attribute__((target("avx,f16c"))) int64_t round_by_8(int64_t count, const float* from, uint16_t* to) {
@@ -77,16 +76,14 @@ __attribute__((target("avx,f16c"))) int64_t round_by_8(int64_t count, const floa
 
 void expand_halves(int64_t count, const uint16_t* from, float* to) {
   const Isa isa = machine_isa();
-  const int64_t done = isa == Isa::avx512 ? expand_by_16(count, from, to)
-                       : isa == Isa::avx2 ? expand_by_8(count, from, to)
-                                          : 0;
+  if (isa == Isa::avx512) return expand_by_16(count, from, to);
+  const int64_t done = isa == Isa::avx2 ? expand_by_8(count, from, to) : 0;
   expand_halves_plainly(count - done, from + done, to + done);
 }
 void round_halves(int64_t count, const float* from, uint16_t* to) {
   const Isa isa = machine_isa();
-  const int64_t done = isa == Isa::avx512 ? round_by_16(count, from, to)
-                       : isa == Isa::avx2 ? round_by_8(count, from, to)
-                                          : 0;
+  if (isa == Isa::avx512) return round_by_16(count, from, to);
+  const int64_t done = isa == Isa::avx2 ? round_by_8(count, from, to) : 0;
   round_halves_plainly(count - done, from + done, to + done);
 }
 
