@@ -138,14 +138,17 @@ class Lowering {
   }
 
   /// Whether this operand of a lowered operator has 16 bits.
-  static bool goes_low(const Node& node, const Value* input) {
-    return !in(kNorms, node.op->name) || input->type.shape == node.result(0)->type.shape;
+  bool goes_low(const Node& node, const Value* input) const {
+    return options_.mode != PrecisionMode::mixed || !in(kNorms, node.op->name) || input->type.shape == node.result(0)->type.shape;
   }
 
   /// Whether it is a constant or a param (a weight, in training), also with its elements moved: it follows the others.
   static bool is_given(const Value* value) {
-    while (value->producer && value->producer->inputs.size() == 1 && makes_no_digits(*value->producer))
-      value = value->producer->inputs[0];
+    const auto moved = [](const Node* node) {
+      return node && makes_no_digits(*node) && std::ranges::count_if(node->inputs, is_float) == 1 &&
+             is_float(node->inputs[0]);
+    };
+    while (moved(value->producer)) value = value->producer->inputs[0];
     return !value->producer || constant_of(value);
   }
 
