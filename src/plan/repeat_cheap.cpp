@@ -18,6 +18,9 @@ bool changes_type(const Node& node) {
   return node.is("cast") && node.inputs[0]->type.dtype.is_float() && node.result()->type.dtype.is_float();
 }
 
+/// Whether it makes 16 bits of 32. What it reads, which takes twice the memory, is never kept for it.
+bool rounds(const Node& node) { return changes_type(node) && node.result()->type.dtype.bits == 16; }
+
 /// Whether the node's arithmetic costs little compared with reading its operands (unlike transcendental functions).
 bool is_cheap(const Node& node) {
   if (changes_type(node)) return true;
@@ -121,7 +124,7 @@ class Repeater {
         if (constant_of(input)) continue;
         if (std::find(copied.begin(), copied.end(), producer) != copied.end()) continue;
         const auto last = last_use_.find(root(input));
-        if (last != last_use_.end() && last->second > position) continue;
+        if (last != last_use_.end() && last->second > position && !rounds(*copied[i])) continue;
         if (!producer || !is_cheap(*producer) || !goes_along(*producer, node)) return false;
         copied.push_back(producer);
         if (std::ranges::count_if(copied, [](const Node* each) { return !changes_type(*each); }) > kLongest)
