@@ -105,7 +105,7 @@ def peak():
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
-def step_of(name, engine, threads):
+def step_of(name, engine, threads, precision=None):
     """A function that makes one step and returns the loss, of a session that stays open."""
     import tensorflow.compat.v1 as tf
 
@@ -113,13 +113,13 @@ def step_of(name, engine, threads):
     tf.disable_v2_behavior()
     net, item, batch, classes = STEPS[name]
     random = np.random.RandomState(7)
-    words = net == "bert"
+    words = net in ("bert", "lstm")
     data = random.randint(0, nets.VOCABULARY, (batch, *item)) if words else random.standard_normal((batch, *item)).astype(np.float32)
     answers = random.randint(0, classes, batch)
     x, y = tf.placeholder(tf.int32 if words else tf.float32, [None, *item]), tf.placeholder(tf.int64, [None])
     ops = TrainedNet(tf)
     logits = nets.build(net, ops, x)
-    if words:
+    if net == "bert":
         logits = ops.dense(tf.tanh(ops.dense(logits[:, 0], "pooler", nets.HIDDEN, nets.HIDDEN, "xavier")), "classes", nets.HIDDEN, classes)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
     optimizer = tf.train.AdamOptimizer(1e-5) if words else tf.train.MomentumOptimizer(1e-3, 0.9)
@@ -129,15 +129,17 @@ def step_of(name, engine, threads):
     if engine == "cairn":
         import npu_bridge.npu_init  # noqa: F401
 
-        config.graph_options.rewrite_options.custom_optimizers.add().name = "NpuOptimizer"
+        entry = config.graph_options.rewrite_options.custom_optimizers.add()
+        entry.name = "NpuOptimizer"
+        if precision:
+            entry.parameter_map["precision_mode"].s = tf.compat.as_bytes(precision)
     session = tf.Session(config=config)
     session.run(tf.global_variables_initializer())
     return lambda: session.run([loss, train], {x: data, y: answers})[0]
 
 
-def worker(name, engine, threads):
+def worker(step):
     """Answers `run N` by the seconds of N steps, the last loss and the peak of memory, as JSON."""
-    step = step_of(name, engine, threads)
     for line in itertools.chain(["run 1"], sys.stdin):
         times, spent = [], time.process_time()
         for _ in range(int(line.split()[1])):
@@ -149,8 +151,9 @@ def worker(name, engine, threads):
 
 
 class Side:
-    def __init__(self, name, engine, options):
-        command = [sys.executable, __file__, name, "--worker", engine, "--threads", options.threads]
+    """A worker, the command given, that is stopped while others run."""
+
+    def __init__(self, command, options):
         self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(options), text=True)
         self.first = self.answer()
 
@@ -178,7 +181,7 @@ def environment(options):
 
 
 def compare(name, options):
-    sides = [Side(name, engine, options) for engine in ("cairn", "stock")]
+    sides = [Side([sys.executable, __file__, name, "--worker", engine, "--threads", options.threads], options) for engine in ("cairn", "stock")]
     try:
         first = [side.run(3) for side in sides]
         steps = max(2, int(options.seconds / max(answer["t"][-1] for answer in first)))
@@ -251,7 +254,7 @@ def main():
         if name not in STEPS:
             parser.error(f"no net '{name}'; there are {', '.join(STEPS)}")
     if options.worker:
-        return worker(names[0], options.worker, options.threads)
+        return worker(step_of(names[0], options.worker, options.threads))
     if options.profile:
         return [profile(name, options) for name in names]
     print(f"{'net':10} {'batch':>5} {'Cairn ms':>10} {'TF ms':>10}  ratio  of processor time  peak MiB            losses")

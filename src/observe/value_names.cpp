@@ -81,6 +81,15 @@ ValueName result_name(const ValueNames& names, const Views& views, const Value& 
   return name;
 }
 
+/// Whether the step only gives numbers that another step has made a wider type.
+bool only_widens(const PlannedStep& step) {
+  return std::ranges::all_of(step.group.nodes, [](const Node* node) {
+    if (!node->is("cast")) return false;
+    const DType from = node->inputs[0]->type.dtype, to = node->result()->type.dtype;
+    return from.is_float() && to.is_float() && from.bits < to.bits;
+  });
+}
+
 }  // namespace
 
 std::vector<StepNames> step_names(const Plan& plan, const Module& module) {
@@ -98,8 +107,10 @@ std::vector<StepNames> step_names(const Plan& plan, const Module& module) {
       ValueName& name = steps[i].outputs.emplace_back();
       if (!value->producer) continue;
       name = result_name(names, views, *value);
-      for (size_t place : name.places)
-        if (!name.inner) last[{name.origin.name, place}] = {i, k};
+      for (size_t place : name.places) {
+        const std::pair key(name.origin.name, place);
+        if (!name.inner && !(only_widens(step) && last.contains(key))) last[key] = {i, k};
+      }
     }
   }
   for (size_t i = 0; i < steps.size(); ++i)

@@ -32,7 +32,8 @@ class ValueNames {
 struct StepNames {
   std::vector<ValueName> inputs, outputs;  // of the step's group
 };
-/// The names for each step of the plan. If several steps seem to compute the same result, the last one counts.
+/// The names for each step of the plan. If several steps seem to compute the same result, the last one that does more than
+/// widen counts.
 std::vector<StepNames> step_names(const Plan& plan, const Module& module);
 
 }  // namespace cairn

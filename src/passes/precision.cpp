@@ -11,7 +11,16 @@ namespace cairn {
 namespace {
 
 // The platform's white and black lists, in our names; operators in neither are gray.
-constexpr std::string_view kWhite[] = {"matmul", "conv2d", "conv3d", "conv2d_transpose"};
+constexpr std::string_view kWhite[] = {"matmul",
+                                       "conv2d",
+                                       "conv3d",
+                                       "conv2d_transpose",
+                                       "conv2d_input_gradient",
+                                       "conv3d_input_gradient",
+                                       "conv2d_kernel_gradient",
+                                       "conv3d_kernel_gradient"};
+// Their first result has the type of the operands of its shape; parameters and statistics stay f32.
+constexpr std::string_view kNorms[] = {"batch_norm", "batch_norm_training", "batch_norm_gradient", "layer_norm"};
 constexpr std::string_view kBlack[] = {
     "log", "log1p", "expm1", "pow", "log_softmax", "reduce_sum", "reduce_prod", "softmax_cross_entropy", "cumsum"};
 // The platform's names that differ from ours by more than spelling.
@@ -103,8 +112,8 @@ class Lowering {
   }
 
   static bool is_plain(const Node& node) {
-    return node.regions.empty() && node.results.size() == 1 && !node.inputs.empty() && is_float(node.result()) &&
-           !node.is("cast");
+    const bool one = node.results.size() == 1 || in(kNorms, node.op->name);
+    return node.regions.empty() && one && !node.inputs.empty() && is_float(node.result(0)) && !node.is("cast");
   }
 
   std::optional<std::vector<Value*>> visit(Node& node) {
@@ -112,24 +121,46 @@ class Lowering {
     if (const CustomTypes* custom = custom_of(node)) return customised(node, *custom);
     if (any(options_.keep, node, true) || any(options_.precise, node, true)) return std::nullopt;
     if (options_.mode == PrecisionMode::force_wide)
-      return is_low(node.result()->type.dtype) ? widened(node) : nothing();
-    if (node.result()->type.dtype != kF32 || !wanted(node)) return std::nullopt;
+      return is_low(node.result(0)->type.dtype) && node.results.size() == 1 ? std::optional(widened(node)) : nothing();
+    if (node.result(0)->type.dtype != kF32 || !wanted(node)) return std::nullopt;
     ++report_.lowered;
     std::vector<Value*> inputs;
-    for (Value* input : node.inputs) inputs.push_back(rounded(input, options_.low));
-    Value* result = again(node, std::move(inputs));
-    if (options_.mode == PrecisionMode::matrix_low_inputs) return std::vector{result};
+    for (Value* input : node.inputs) inputs.push_back(goes_low(node, input) ? rounded(input, options_.low) : input);
+    std::vector<Value*> results = again(node, std::move(inputs));
+    // What only an optimiser's arithmetic reads stays exact.
+    const bool gradient = options_.mode == PrecisionMode::mixed && !read_.count(&node);
+    if (options_.mode == PrecisionMode::matrix_low_inputs || gradient) return results;
     if (makes_no_digits(node))
-      rounded_.insert(result);
+      rounded_.insert(results[0]);
     else
-      result = rounded(result, options_.low);
-    return std::vector{result};
+      results[0] = rounded(results[0], options_.low);
+    return results;
+  }
+
+  /// Whether this operand of a lowered operator has 16 bits.
+  bool goes_low(const Node& node, const Value* input) const {
+    return options_.mode != PrecisionMode::mixed || !in(kNorms, node.op->name) || input->type.shape == node.result(0)->type.shape;
+  }
+
+  /// Whether it is a constant or a param (a weight, in training), also with its elements moved: it follows the others.
+  static bool is_given(const Value* value) {
+    const auto moved = [](const Node* node) {
+      return node && makes_no_digits(*node) && std::ranges::count_if(node->inputs, is_float) == 1 &&
+             is_float(node->inputs[0]);
+    };
+    while (moved(value->producer)) value = value->producer->inputs[0];
+    return !value->producer || constant_of(value);
   }
 
   static std::optional<std::vector<Value*>> nothing() { return std::nullopt; }
 
-  Value* again(const Node& node, std::vector<Value*> inputs) {
-    return rewriter_.add(*node.op, std::move(inputs), node.attributes, {node.result()->type});
+  std::vector<Value*> again(const Node& node, std::vector<Value*> inputs) {
+    std::vector<Type> types;
+    for (const auto& result : node.results) types.push_back(result->type);
+    Value* first = rewriter_.add(*node.op, std::move(inputs), node.attributes, types);
+    std::vector<Value*> results;
+    for (size_t i = 0; i < types.size(); ++i) results.push_back(first->producer->result(i));
+    return results;
   }
 
   /// The lists of the options that name the operator.
@@ -155,7 +186,7 @@ class Lowering {
     if (to.black || (in(kBlack, node.op->name) && !to.gray) || !read_.count(&node)) return false;
     bool reads = false;
     for (const Value* input : node.inputs) {
-      if (!is_float(input) || constant_of(input)) continue;
+      if (!is_float(input) || is_given(input) || !goes_low(node, input)) continue;
       reads = true;
       if (!rounded_.count(input)) return false;
     }
@@ -197,9 +228,10 @@ class Lowering {
     std::vector<Value*> inputs = node.inputs;
     for (size_t i = 0; i < std::min(inputs.size(), custom.inputs.size()); ++i)
       if (is_low(custom.inputs[i])) inputs[i] = rounded(inputs[i], custom.inputs[i]);
-    Value* result = again(node, std::move(inputs));
-    if (!custom.outputs.empty() && is_low(custom.outputs[0])) result = rounded(result, custom.outputs[0]);
-    return {result};
+    std::vector<Value*> results = again(node, std::move(inputs));
+    for (size_t i = 0; i < std::min(results.size(), custom.outputs.size()); ++i)
+      if (is_low(custom.outputs[i])) results[i] = rounded(results[i], custom.outputs[i]);
+    return results;
   }
 
   const CustomTypes* custom_of(const Node& node) {

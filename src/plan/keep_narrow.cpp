@@ -29,6 +29,14 @@ bool moves(const Node& node) {
          node.op->precision == Precision::exact && node.results.size() == 1 && node.result()->type.dtype == kF32;
 }
 
+/// Whether all elements have 16 bits already.
+bool is_representable(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() != kF32) return false;
+  return std::ranges::all_of(tensor.values<float>(), [&](float value) {
+    return (dtype == kF16 ? half_to_float(float_to_half(value)) : bfloat_to_float(float_to_bfloat(value))) == value;
+  });
+}
+
 /// Whether rounding before it is the same as rounding after it.
 bool is_monotone(const Node& node) {
   constexpr std::string_view kNames[] = {"relu", "neg", "abs", "maximum", "minimum", "select", "identity"};
@@ -48,6 +56,7 @@ class Narrowing {
     round_once();
     remove_dead(block_, nullptr);
     widen_at_users();
+    round_params_again();
   }
 
  private:
@@ -69,11 +78,12 @@ class Narrowing {
         gone_.push_back(std::move(node));
         continue;
       }
-      if (!move(*node, nodes)) {
-        nodes.push_back(std::move(node));
+      if (move(*node, nodes)) {
+        gone_.push_back(std::move(node));
         continue;
       }
-      gone_.push_back(std::move(node));
+      nodes.push_back(std::move(node));
+      store_narrow(*nodes.back(), nodes);
     }
     block_.nodes = std::move(nodes);
     for (Value*& result : block_.results) result = current(result);
@@ -101,6 +111,27 @@ class Narrowing {
     std::move(parts.nodes.begin(), parts.nodes.end(), std::back_inserter(nodes));
     replaced_[node.result()] = wide;
     return true;
+  }
+
+  // A result without digits that its operands of 16 bits lack is kept in 16 bits as well.
+  void store_narrow(const Node& node, std::vector<std::unique_ptr<Node>>& nodes) {
+    if (!makes_no_digits(node) || node.results.size() != 1 || node.result()->type.dtype != kF32) return;
+    std::optional<DType> dtype;
+    for (Value* input : node.inputs)
+      if (const Value* source = narrow_source(input)) dtype = source->type.dtype;
+    const auto has_type = [&](const Value* input) {
+      const Value* source = narrow_source(input);
+      const Tensor* constant = constant_of(input);
+      return !is_float(input) ||
+             (source ? source->type.dtype == *dtype : constant && is_representable(*constant, *dtype));
+    };
+    if (!dtype || !std::ranges::all_of(node.inputs, has_type)) return;
+    Block parts;
+    Builder builder(parts);
+    builder.sources = node.sources;
+    Value* narrow = builder.add("cast", {node.result()}, {{"dtype", *dtype}});
+    replaced_[node.result()] = builder.add("cast", {narrow}, {{"dtype", kF32}});
+    std::move(parts.nodes.begin(), parts.nodes.end(), std::back_inserter(nodes));
   }
 
   // A value that is rounded, goes through a monotone operation and is rounded to the same type needs no first rounding.
@@ -148,6 +179,28 @@ class Narrowing {
       nodes.push_back(std::move(node));
     }
     for (auto& [value, cast] : waiting) gone_.push_back(std::move(cast));
+    block_.nodes = std::move(nodes);
+  }
+
+  // A param in 16 bits (a weight, in training) is rounded again for a user much later, since the param is there anyway.
+  void round_params_again() {
+    constexpr size_t kFar = 32;                                        // nodes; a layer has fewer
+    std::unordered_map<const Value*, std::pair<size_t, Value*>> last;  // by cast: where it was last used or made again
+    std::vector<std::unique_ptr<Node>> nodes;
+    for (auto& node : block_.nodes) {
+      for (Value*& input : node->inputs) {
+        if (!is_cast(input) || !is_narrow(input) || input->producer->inputs[0]->producer) continue;
+        auto [found, fresh] = last.try_emplace(input, nodes.size(), input);
+        auto& [place, value] = found->second;
+        if (nodes.size() - place > kFar) {
+          std::unordered_map<const Value*, Value*> map{{input->producer->inputs[0], input->producer->inputs[0]}};
+          nodes.push_back(clone(*input->producer, map));
+          value = nodes.back()->result();
+        }
+        place = nodes.size(), input = value;
+      }
+      nodes.push_back(std::move(node));
+    }
     block_.nodes = std::move(nodes);
   }
 

@@ -10,11 +10,20 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kFewest = 1 << 14;  // elements; a smaller tensor stays in a cache
-constexpr size_t kLongest = 3;        // most nodes to repeat for one result
+constexpr ptrdiff_t kLongest = 3;        // most nodes to repeat for one result, besides changes of type
 constexpr size_t kVisits = 100;       // bound of the search: nodes visited in all, per node of the block
+
+/// Whether it gives floats another type, as mixed precision does behind every operator.
+bool changes_type(const Node& node) {
+  return node.is("cast") && node.inputs[0]->type.dtype.is_float() && node.result()->type.dtype.is_float();
+}
+
+/// Whether it makes 16 bits of 32. What it reads, which takes twice the memory, is never kept for it.
+bool rounds(const Node& node) { return changes_type(node) && node.result()->type.dtype.bits == 16; }
 
 /// Whether the node's arithmetic costs little compared with reading its operands (unlike transcendental functions).
 bool is_cheap(const Node& node) {
+  if (changes_type(node)) return true;
   constexpr std::string_view kCheap[] = {"add", "sub", "mul", "neg", "square"};
   return std::any_of(std::begin(kCheap), std::end(kCheap), [&](std::string_view name) { return node.is(name); });
 }
@@ -115,10 +124,11 @@ class Repeater {
         if (constant_of(input)) continue;
         if (std::find(copied.begin(), copied.end(), producer) != copied.end()) continue;
         const auto last = last_use_.find(root(input));
-        if (last != last_use_.end() && last->second > position) continue;
-        if (!producer || !is_cheap(*producer) || !goes_along(*producer, node) || copied.size() == kLongest)
-          return false;
+        if (last != last_use_.end() && last->second > position && !rounds(*copied[i])) continue;
+        if (!producer || !is_cheap(*producer) || !goes_along(*producer, node)) return false;
         copied.push_back(producer);
+        if (std::ranges::count_if(copied, [](const Node* each) { return !changes_type(*each); }) > kLongest)
+          return false;
       }
     return true;
   }

@@ -518,14 +518,24 @@ TEST_F(CpuGroups, products_and_convolutions_of_16_bits_are_one_step) {
       return %y }})",
                              type),
                  {"tile"});
-    expect_steps(fmt::format(R"((%x: {0}[2, 9, 9, 6], %dy: {0}[2, 9, 9, 32]) -> (%y: f32[3, 3, 6, 32]) {{
+    for (const char* kernel : {"3, 3", "1, 1"})
+      for (const auto& [size, stride] : {std::pair("9, 9", "1"), {"8, 6", "1"}, {"17, 12", "2"}, {"2, 1", "1"}})
+        expect_steps(fmt::format(R"((%x: {0}[2, {1}, 6], %dy: {0}[2, {2}, 32]) -> (%y: f32[{3}, 6, 32]) {{
       %a = cast %x {{dtype = f32}}
       %d = cast %dy {{dtype = f32}}
-      %shape = constant {{value = i64[4] (3, 3, 6, 32)}}
-      %y = conv2d_kernel_gradient %a, %d, %shape {{padding = same}}
+      %shape = constant {{value = i64[4] ({3}, 6, 32)}}
+      %y = conv2d_kernel_gradient %a, %d, %shape {{padding = same, strides = [{4}, {4}]}}
       return %y }})",
-                             type),
-                 {"kernel_gradient"});
+                                 type, size, *stride == '2' ? "9, 6" : size, kernel, stride),
+                     {"kernel_gradient"});
+    for (int rows : {400, 401})
+      expect_steps(fmt::format(R"((%x: {0}[{1}, 70], %dy: {0}[{1}, 90]) -> (%y: f32[70, 90]) {{
+      %a = cast %x {{dtype = f32}}
+      %d = cast %dy {{dtype = f32}}
+      %y = matmul %a, %d {{transpose_a = true}}
+      return %y }})",
+                               type, rows),
+                   {"transposed_product"});
   }
 }
 

@@ -82,6 +82,21 @@ TEST(RepeatCheap, ChainsAreRepeatedFromWhatIsKept) {
             "tanh neg add mul matmul mul neg add mul");
 }
 
+TEST(RepeatCheap, RoundingsAreRepeatedWithWhatTheyRound) {
+  EXPECT_EQ(ops_after(R"(
+  %h = tanh %x
+  %h16 = cast %h {dtype = bf16}
+  %h32 = cast %h16 {dtype = f32}
+  %o = add %h32, %one
+  %o16 = cast %o {dtype = bf16}
+  %o32 = cast %o16 {dtype = f32}
+  %c = mul %o32, %x
+  %m = matmul %c, %w
+  %g = mul %m, %h32
+  %y = mul %g, %o32)"),
+            "tanh cast cast add cast cast mul matmul mul add cast cast mul");
+}
+
 TEST(RepeatCheap, WhatCostsMoreIsKept) {
   EXPECT_EQ(ops_after(R"(
   %h = tanh %x

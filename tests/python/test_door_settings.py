@@ -63,3 +63,13 @@ def test_training_in_mixed_precision_follows_full_precision(case):  # noqa: F811
     assert (full != mixed).any()
     np.testing.assert_allclose(mixed, full, rtol=0, atol=5e-2)
     assert mixed[-1] < 0.9 * mixed[0]
+
+
+def test_losses_of_convolutions_in_16_bits_follow_full_precision_within_the_spread_of_seeds(case):  # noqa: F811
+    full = np.array([case("convolutions", "none", str(seed), script=SETTINGS)[0] for seed in range(3)])
+    spread = full.std(axis=0)
+    for mode, unit in (("allow_mix_precision_fp16", 2**-11), ("allow_mix_precision_bf16", 2**-8)):
+        mixed = np.array(case("convolutions", mode, "0", script=SETTINGS)[0])
+        assert 0 < np.abs(mixed[0] - full[0, 0]) < 8 * unit  # before any step: rounding alone
+        assert (np.abs(mixed - full[0]) < spread).all(), (mixed, full, spread)
+        assert mixed[-1] < 0.8 * mixed[0]

@@ -128,6 +128,75 @@ TEST(Precision, WhatOnlyAnUpdateReadsStaysWide) {
   verify(module);
 }
 
+/// A layer of a training step: a convolution, normalisation over the batch, relu, and their gradients.
+constexpr const char* kLayerText = R"(module @m {
+  func @main(%x: f32[2, 6, 6, 4], %w: f32[3, 3, 4, 8], %g: f32[8], %o: f32[8]) -> (%r: f32[2, 6, 6, 8], %mean: f32[8], %dg: f32[8], %dw: f32[3, 3, 4, 8]) {
+    %d = constant {value = i64[4] (3, 3, 4, 8)} : i64[4]
+    %zero = constant {value = f32[] (0.0)} : f32[]
+    %c = conv2d %x, %w {padding = same} : f32[2, 6, 6, 8]
+    %n, %mean, %variance = batch_norm_training %c, %g, %o {epsilon = 0.001} : f32[2, 6, 6, 8], f32[8], f32[8]
+    %r = relu %n : f32[2, 6, 6, 8]
+    %p = greater %r, %zero : bool[2, 6, 6, 8]
+    %s = select %p, %r, %zero : f32[2, 6, 6, 8]
+    %dx, %dg, %do = batch_norm_gradient %s, %c, %g, %mean, %variance {epsilon = 0.001} : f32[2, 6, 6, 8], f32[8], f32[8]
+    %dw = conv2d_kernel_gradient %x, %dx, %d {padding = same} : f32[3, 3, 4, 8]
+    return %r, %mean, %dg, %dw
+  }
+}
+)";
+
+TEST(Precision, ALayerInTrainingHasActivationsOf16BitsAndParametersOf32) {
+  std::vector<Tensor> inputs;
+  for (const Dims& dims : {Dims{2, 6, 6, 4}, {3, 3, 4, 8}, {8}, {8}}) {
+    Tensor& input = inputs.emplace_back(zeros(dims));
+    for (int64_t i = 0; i < input.count(); ++i)
+      input.mutable_values<float>()[static_cast<size_t>(i)] = static_cast<float>(i * 37 % 101) / 71 - 0.7f;
+  }
+  const auto exact = Model::make(parse(kLayerText), {.engines = {"reference"}})->run(inputs);
+  for (DType low : {kF16, kBF16}) {
+    Module lowered = parse(kLayerText);
+    set_precision(lowered, {.mode = PrecisionMode::mixed, .low = low});
+    verify(lowered);
+    const auto expected = Model::make(clone(lowered), {.engines = {"reference"}})->run(inputs);
+    auto model = Model::make(std::move(lowered), {.engines = {"cpu"}});
+    const auto found = model->run(inputs);
+    const float unit = low == kF16 ? 0x1p-11f : 0x1p-8f;
+    for (size_t i = 0; i < exact.size(); ++i) {
+      float most = 0;
+      for (float value : exact[i].values<float>()) most = std::max(most, std::abs(value));
+      float rounding = 0;
+      for (size_t j = 0; j < exact[i].values<float>().size(); ++j) {
+        const float value = expected[i].values<float>()[j];
+        EXPECT_NEAR(found[i].values<float>()[j], value, 2 * unit * most) << i << " " << j;
+        EXPECT_NEAR(value, exact[i].values<float>()[j], 8 * unit * most) << i << " " << j;
+        rounding = std::max(rounding, std::abs(value - exact[i].values<float>()[j]));
+      }
+      EXPECT_GT(rounding, 0) << i;
+    }
+    const auto plan = model->plan(std::vector<Dims>{{2, 6, 6, 4}, {3, 3, 4, 8}, {8}, {8}});
+    for (const PlannedStep& step : plan->steps) {
+      EXPECT_FALSE(step.kernel.starts_with("reference")) << step.kernel;
+      for (const Value* made : step.group.outputs) {
+        const bool result = std::ranges::count(plan->function->body.results, made) != 0;
+        const bool activation = made->type.shape == plan->function->body.results[0]->type.shape;
+        EXPECT_TRUE(!activation || result || made->type.dtype == low) << step.kernel;
+      }
+    }
+  }
+}
+
+TEST(Precision, ABiasThatIsAParamFollowsTheProduct) {
+  for (const char* bias : {"%b: f32[3]", "%b: f32[5, 3]"}) {
+    const std::string type = std::string(bias).substr(4);
+    Module module =
+        parse("module @m {\n  func @main(%x: f32[5, 4], %w: f32[4, 3], " + std::string(bias) +
+              ") -> (%y: f32[5, 3]) {\n    %m = matmul %x, %w : f32[5, 3]\n    %s = mul %b, %b : " + type +
+              "\n    %a = add %m, %b : f32[5, 3]\n    %y = add %a, %s : f32[5, 3]\n    return %y\n  }\n}\n");
+    EXPECT_EQ(set_precision(module, {.mode = PrecisionMode::mixed}).lowered, 2u);  // the product and the first sum
+    verify(module);
+  }
+}
+
 TEST(Precision, EntriesThatFitNothingAreReported) {
   Module module = parse(kF32Text);
   auto report = set_precision(module, {.mode = PrecisionMode::mixed, .black = {"SqrtV9"}, .keep = {"s", "q"}});

@@ -19,7 +19,7 @@ namespace cairn {
 namespace {
 
 // Bounds of one element-wise program, whose virtual registers are tiles in the first-level cache.
-constexpr size_t kMostNodes = 24, kMostInputs = 16;
+constexpr size_t kMostNodes = 48, kMostInputs = 16;
 static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
 
 bool is_float(const Value* value) {

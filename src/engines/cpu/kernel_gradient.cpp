@@ -69,27 +69,40 @@ CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step
 /// The same of elements of 16 bits, which are widened.
 template <class Widen>
 CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                               int64_t range_floats, int64_t pitch, float* to, Widen widen) {
+                               int64_t range_floats, int64_t pitch, float* to, Widen widen_range) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {
-      for (int64_t i = 0; i < range.size(); ++i) place[i] = widen(from[range.first + i]);
+      widen_range(range.size(), from + range.first, place);
       place += range_floats;
     }
   }
 }
 CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
                                   int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(
-      count, from, step, channels, range_floats, pitch, to, [](uint16_t x) __attribute__((always_inline)) {
-        return __builtin_bit_cast(float, static_cast<uint32_t>(x) << 16);
-      });
+  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < size; ++i) y[i] = __builtin_bit_cast(float, static_cast<uint32_t>(x[i]) << 16);
+  };
+  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
-CAIRN_VECTORISED void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
-  pack_widened(
-      count, from, step, channels, range_floats, pitch, to,
-      [](uint16_t x) __attribute__((always_inline)) { return wide_half(x); });
+void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                 int64_t range_floats, int64_t pitch, float* to) {
+  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) { widen(Form::halves, size, x, y); };
+  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
+}
+/// The same of bf16: each element is one of a pixel and, `step / 2` further, that of the next pixel.
+CAIRN_VECTORISED void pack_pairs_of_pixels(int64_t count, const uint16_t* from, int64_t step,
+                                           std::span<const Range> channels, int64_t range_floats, int64_t pitch,
+                                           float* to) {
+  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
+    float* place = to;
+    for (const Range& range : channels) {
+      const uint16_t *first = from + range.first, *second = first + step / 2;
+      for (int64_t i = 0; i < range.size(); ++i)
+        place[i] = __builtin_bit_cast(float, first[i] | static_cast<uint32_t>(second[i]) << 16);
+      place += range_floats;
+    }
+  }
 }
 void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
                  int64_t range_floats, int64_t pitch, float* to) {
@@ -121,7 +134,10 @@ class KernelGradient {
     depth_ = slide.d, out_depth_ = slide.od, depth_taps_ = slide.kd;
     depth_stride_ = slide.stride_d, depth_dilation_ = slide.dilation_d, depth_pad_ = slide.pad_front;
     x_pixel_ = in_, x_row_ = slide.w * x_pixel_, x_image_ = slide.h * x_row_;
-    if (slide.kh * slide.kw == 1 && meets_image_everywhere(slide)) skip_pixels(slide);
+    if (slide.kh * slide.kw == 1 && meets_image_everywhere(slide)) {
+      skip_pixels(slide);
+      pair_pixels(slide);
+    }
     plan(slide, slide.kh, slide.kw);
   }
   /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
@@ -130,6 +146,7 @@ class KernelGradient {
         x_row_(in), x_image_(rows * in) {
     SlideSpec slide;
     slide.h = slide.oh = rows;
+    pair_pixels(slide);
     plan(slide, 1, 1);
   }
 
@@ -141,7 +158,10 @@ class KernelGradient {
     const std::string blocks =
         block_images_ > 1 ? fmt::format("{} images", block_images_) : fmt::format("{} rows", block_rows_);
     return fmt::format("{}x{} {}, {}blocks of {}, {} chunks", tile_size(0), width_, to_string(machine_isa()),
-                       by_rows_ ? "rows of taps, " : "", blocks, chunks());
+                       by_rows_ ? "rows of taps, "
+                       : paired_ ? "pairs of pixels, "
+                                 : "",
+                       blocks, chunks());
   }
 
   void run(Executor& executor, const void* x, const void* dy, float* gradient, float* workspace) const {
@@ -183,6 +203,18 @@ class KernelGradient {
       x_row_ = in_;
     }
     slide.h = slide.oh, slide.w = slide.ow, slide.stride_h = slide.stride_w = 1;
+  }
+
+  /// Where the processor multiplies pairs of bf16, two adjacent pixels count as one, for the only tap.
+  void pair_pixels(SlideSpec& slide) {
+    if (!machine_has_brain_products() || x_form_ != Form::brains || dy_form_ != Form::brains) return;
+    const bool column = slide.w == 1 && slide.ow == 1;
+    int64_t &in = column ? slide.h : slide.w, &out = column ? slide.oh : slide.ow;
+    if (in != out || in % 2 != 0) return;
+    paired_ = true, in /= 2, out /= 2;
+    if (column) x_pixel_ = x_row_;
+    x_pixel_ *= 2;
+    if (column) x_row_ = x_pixel_;
   }
 
   void plan(const SlideSpec& slide, int64_t kh, int64_t kw) {
@@ -320,7 +352,7 @@ class KernelGradient {
       const float* block_x = direct_x_
                                  ? static_cast<const float*>(x) + *slice_of(chunk.depth_tap, images.first) * x_image_
                                  : pack_x(chunk, images, block, x, scratch);
-      const void* from = element_at(dy_form_, dy, (images.first * oh_ + block * block_rows_) * ow_ * out_);
+      const void* from = element_at(dy_form_, dy, (images.first * oh_ + block * block_rows_) * ow_ * dy_pixel());
       const float* block_dy = direct_dy_ ? static_cast<const float*>(from)
                                          : pack_dy(chunk, images.size(), block, from, scratch + packed_x_);
       add(chunk, images.size(), block, block_x, block_dy, sums);
@@ -345,16 +377,22 @@ class KernelGradient {
     for (int64_t i = images.first; i < images.last; ++i) {
       const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
-        pack_pixels(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
+        pack(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
                     x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
   const float* pack_dy(const Chunk& chunk, int64_t images, int64_t block, const void* dy, float* to) const {
     const int64_t rows = std::min(oh_ - block * block_rows_, block_rows_);
-    pack_pixels(dy_form_, images * rows * ow_, element_at(dy_form_, dy, chunk.group * out_each_), out_,
-                of(panel_channels_, chunk.panels), dy_pixels_ * width_, width_, to);
+    pack(dy_form_, images * rows * ow_, element_at(dy_form_, dy, chunk.group * out_each_), dy_pixel(),
+         of(panel_channels_, chunk.panels), dy_pixels_ * width_, width_, to);
     return to;
+  }
+  int64_t dy_pixel() const { return paired_ ? 2 * out_ : out_; }
+  void pack(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
+            int64_t range_floats, int64_t pitch, float* to) const {
+    if (!paired_) return pack_pixels(form, count, from, step, channels, range_floats, pitch, to);
+    pack_pairs_of_pixels(count, static_cast<const uint16_t*>(from), step, channels, range_floats, pitch, to);
   }
   static std::span<const Range> of(const std::vector<Range>& list, const Range& range) {
     return std::span(list).subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.size()));
@@ -437,6 +475,8 @@ class KernelGradient {
     if (runs.empty()) return {};
     TileSpec tile;
     tile.isa = machine_isa();
+    if (paired_) tile.arithmetic = Arithmetic::pairs;
+    tile.brain_products = paired_;
     tile.vectors = vectors_;
     tile.columns = static_cast<int>(last ? columns_of(panels_ - 1) : width_);
     for (int64_t i = 0; i < tile_size(number); ++i) tile.pixel_bytes.push_back(i * 4);
@@ -476,6 +516,7 @@ class KernelGradient {
   int vectors_ = 1;
   bool by_rows_ = false, once_ = false;        // by_rows_: tiles cover rows of taps; once_: each unit has one block
   bool direct_x_ = false, direct_dy_ = false;  // read in place, not packed
+  bool paired_ = false;                        // a pixel is two of bf16
   int64_t taps_, positions_, tiles_, width_, panels_;
   int64_t pitch_;  // floats between pixels of x as kernels read them
   int64_t block_rows_, block_images_ = 1;

@@ -1,5 +1,7 @@
 #include "engines/cpu/narrow.h"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +20,7 @@ CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* 
   for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
 }
 
-CAIRN_VECTORISED void expand_halves(int64_t count, const uint16_t* from, float* to) {
+void expand_halves_plainly(int64_t count, const uint16_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = wide_half(from[i]);
 }
 
@@ -31,7 +33,7 @@ CAIRN_VECTORISED void round_brains(int64_t count, const float* from, uint16_t* t
 }
 
 // As float_to_half, without branches.
-CAIRN_VECTORISED void round_halves(int64_t count, const float* from, uint16_t* to) {
+CAIRN_VECTORISED void round_halves_plainly(int64_t count, const float* from, uint16_t* to) {
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t bits = bits_of(from[i]), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     const uint32_t tiny = bits_of(as_float(magnitude) * 0x1p24f + 0x1p23f) - 0x4b000000;
@@ -41,6 +43,48 @@ CAIRN_VECTORISED void round_halves(int64_t count, const float* from, uint16_t* t
     half = magnitude > 0x7f800000 ? 0x7e00 : half;
     to[i] = static_cast<uint16_t>(half | sign);
   }
+}
+
+// The processor's own conversions give denormals also where it flushes these elsewhere. AVX2 does whole
+// registers and returns how many elements these were.
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void expand_by_16(int64_t count, const uint16_t* from, float* to) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
+    _mm512_mask_storeu_ps(to + i, mask, _mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, from + i)));
+  }
+}
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void round_by_16(int64_t count, const float* from, uint16_t* to) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
+    const __m512 floats = _mm512_maskz_loadu_ps(mask, from + i);
+    _mm256_mask_storeu_epi16(to + i, mask, _mm512_maskz_cvtps_ph(mask, floats, _MM_FROUND_TO_NEAREST_INT));
+  }
+}
+__attribute__((target("avx,f16c"))) int64_t expand_by_8(int64_t count, const uint16_t* from, float* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i))));
+  return i;
+}
+__attribute__((target("avx,f16c"))) int64_t round_by_8(int64_t count, const float* from, uint16_t* to) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+  return i;
+}
+
+void expand_halves(int64_t count, const uint16_t* from, float* to) {
+  const Isa isa = machine_isa();
+  if (isa == Isa::avx512) return expand_by_16(count, from, to);
+  const int64_t done = isa == Isa::avx2 ? expand_by_8(count, from, to) : 0;
+  expand_halves_plainly(count - done, from + done, to + done);
+}
+void round_halves(int64_t count, const float* from, uint16_t* to) {
+  const Isa isa = machine_isa();
+  if (isa == Isa::avx512) return round_by_16(count, from, to);
+  const int64_t done = isa == Isa::avx2 ? round_by_8(count, from, to) : 0;
+  round_halves_plainly(count - done, from + done, to + done);
 }
 
 // Packs rows of `width` floats from a matrix with any strides; missing columns are 0.

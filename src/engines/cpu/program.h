@@ -38,7 +38,7 @@ class ElementwiseProgram {
   bool reads_far() const;
 
   static constexpr int64_t kTile = kElementTile, kLargeTile = 2 * kTile;
-  static constexpr int kMostRegisters = 40;
+  static constexpr int kMostRegisters = 64;
 
  private:
   using Op = ElementOp;

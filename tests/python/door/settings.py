@@ -68,6 +68,33 @@ def training(mode):
 
 
 @case
+def convolutions(mode, seed):
+    """Losses of 25 steps on digits of two convolutions with normalisation over the batch, in that mode, from that seed's weights."""
+    fresh()
+    from sklearn.datasets import load_digits
+
+    random, digits = np.random.RandomState(int(seed)), load_digits()
+    images, labels = digits.images[..., None] / 16, digits.target
+    x, y = tf.placeholder(tf.float32, [64, 8, 8, 1]), tf.placeholder(tf.int64, [64])
+    variable = lambda name, *dims: tf.get_variable(name, initializer=(random.randn(*dims) * np.sqrt(2 / np.prod(dims[:-1]))).astype(np.float32))  # noqa: E731
+    h = x
+    for i, (inputs, outputs) in enumerate([(1, 16), (16, 16)]):
+        h = tf.nn.conv2d(h, variable(f"k{i}", 3, 3, inputs, outputs), [1, 1, 1, 1], "SAME")
+        scale, offset = tf.get_variable(f"s{i}", initializer=np.ones(outputs, np.float32)), tf.get_variable(f"o{i}", initializer=np.zeros(outputs, np.float32))
+        h = tf.nn.relu(tf.nn.fused_batch_norm(h, scale, offset, epsilon=1e-5, is_training=True)[0])
+    h = tf.nn.max_pool(h, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    logits = tf.nn.bias_add(tf.matmul(tf.reduce_mean(h, [1, 2]), variable("w", 16, 10)), tf.get_variable("b", initializer=np.zeros(10, np.float32)))
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    step = tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)
+    config = entry(True)
+    if mode != "none":
+        config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["precision_mode"].s = mode.encode()
+    with tf.Session(config=config) as s:
+        s.run(tf.global_variables_initializer())
+        return [float(s.run([loss, step], {x: images[i : i + 64], y: labels[i : i + 64]})[0]) for i in range(0, 25 * 64, 64)]
+
+
+@case
 def frozen(mode):
     """What a net of a reference and a resource variable answers before and after both have changed, in shapes seen before and
     new ones, and what a step that changes one of them answers."""
