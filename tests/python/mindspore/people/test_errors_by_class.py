@@ -322,3 +322,51 @@ def test_losses_of_functions_take_tensors():
     for settings, error in (({"weights": "1"}, TypeError), ({"ignore_indiex": "2"}, TypeError), ({"activation": 2}, TypeError), ({"activation": "www"}, ValueError)):
         with pytest.raises(error):
             nn.MultiClassDiceLoss(**settings)
+
+
+class Holder(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.items, self.names = [[1, 2], 3], {"x": 1}
+
+
+class Appends(Holder):
+    def construct(self, x):
+        self.items[0].append(88)
+        return x
+
+
+class Replaces(Holder):
+    def construct(self, x):
+        self.items[0] = x
+        return self.items[0]
+
+
+class Names(Holder):
+    def construct(self, x):
+        self.names["x"] = 3
+        return x
+
+
+class Undefined(Holder):
+    def construct(self, x):
+        self.other[0] = 9
+        return x
+
+
+@pytest.mark.parametrize("net, words", [
+    (Appends, r"'self.items' should be a Parameter, but got '\[\[1, 2\], 3\]' with type 'list'"), (Replaces, "'self.items' should be a Parameter"),
+    (Names, "'self.names' should be a Parameter"), (Undefined, "'self.other' was not defined in the class '__init__' function"),
+])
+def test_members_that_are_lists_are_not_written_in_graph_mode(net, words):
+    context.set_context(mode=context.GRAPH_MODE)
+    try:
+        with pytest.raises(TypeError, match=words):
+            net()(t(2))
+    finally:
+        context.set_context(mode=context.PYNATIVE_MODE)
+
+
+def test_gather_out_of_range():
+    with pytest.raises(RuntimeError, match="For 'Gather', the 'input_indices' should be in the range"):
+        t(3).gather(Tensor([0, 100], mstype.int32), 0)
