@@ -28,10 +28,11 @@ def graph_mode():
 
 
 @pytest.fixture
-def mindspore_itself():
-    """Runs a script by MindSpore's own Python."""
+def mindspore_itself(tmp_path_factory):
+    """Runs a script by MindSpore's own Python, in a folder of its own, for it leaves files behind."""
     python = pathlib.Path(__file__).resolve().parents[3] / ".venv-mindspore" / "bin" / "python"
     if not python.exists():
         pytest.skip("MindSpore is not installed in .venv-mindspore")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    return lambda *words, check=True: subprocess.run([python, *words], check=check, env=environment, capture_output=True, text=True)
+    folder = tmp_path_factory.mktemp("mindspore")
+    return lambda *words, check=True: subprocess.run([python, *words], check=check, cwd=folder, env=environment, capture_output=True, text=True)

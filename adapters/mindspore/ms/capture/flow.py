@@ -32,6 +32,17 @@ def setitem(container, index, value):
     return container
 
 
+def member(target, name):
+    """What a captured function writes elements of: of a Cell's members only Parameters can be, lists and dictionaries cannot."""
+    if graph() is not None and hasattr(target, "_cells"):
+        if not hasattr(target, name):
+            raise TypeError(f"'self.{name}' was not defined in the class '__init__' function.")
+        held = getattr(target, name)
+        if type(held) in (list, tuple, dict):
+            raise TypeError(f"'self.{name}' should be a Parameter, but got '{held}' with type '{type(held).__name__}'.")
+    return getattr(target, name)
+
+
 slice_ = slice
 
 

@@ -165,6 +165,15 @@ class _Stores(ast.NodeTransformer):
             made.append(each)
         return made
 
+    def visit_Expr(self, node):
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr == "append":
+            kept = called.value.value if isinstance(called.value, ast.Subscript) else called.value
+            check = _member(kept)
+            if check is not None:
+                return [ast.copy_location(ast.Expr(check), node), node]
+        return node
+
     def visit_AugAssign(self, node):
         target = node.target
         if not isinstance(target, (ast.Subscript, ast.Attribute)):
@@ -176,7 +185,7 @@ class _Stores(ast.NodeTransformer):
     def _store(self, target, value, like):
         if isinstance(target, ast.Subscript):
             index = target.slice
-            made = _flow("setitem", target.value, _index(index), value)
+            made = _flow("setitem", _member(target.value) or target.value, _index(index), value)
             if isinstance(target.value, ast.Name):
                 return ast.copy_location(ast.Assign([ast.Name(target.value.id, ast.Store())], made), like)
             return ast.copy_location(ast.Expr(made), like)
@@ -184,6 +193,13 @@ class _Stores(ast.NodeTransformer):
             made = _flow("set_attribute", target.value, _text(target.attr), value, _text(like.lineno))
             return ast.copy_location(ast.Expr(made), like)
         return ast.copy_location(ast.Assign([target], value), like)
+
+
+def _member(node):
+    """self.x, read as something that is written to; None for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+        return _flow("member", node.value, _text(node.attr))
+    return None
 
 
 def _index(node):

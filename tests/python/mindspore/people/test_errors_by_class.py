@@ -286,3 +286,87 @@ def test_graph_mode_raises_the_same(call, error):
             Net()(t(2, 3))
     finally:
         context.set_context(mode=context.PYNATIVE_MODE)
+
+
+@pytest.mark.parametrize("measure", [lambda: nn.PSNR(), lambda: nn.SSIM(filter_size=3), lambda: nn.MSSSIM(filter_size=3, power_factors=(0.5, 0.5))])
+def test_measures_of_images_take_alike_ones(measure):
+    x, smaller, deeper = (Tensor(np.ones(shape, np.float32)) for shape in ((2, 1, 8, 8), (2, 1, 6, 6), (2, 1, 8, 8, 1)))
+    net = measure()
+    net(x, x)
+    for pair in ((x, smaller), (x, deeper), (deeper, x), (deeper, deeper)):
+        with pytest.raises(ValueError):
+            net(*pair)
+    with pytest.raises(TypeError):
+        net(x, x.astype(ms.float16))
+
+
+@pytest.mark.parametrize("arguments, error", [
+    ({"max_val": -1}, ValueError), ({"max_val": True}, TypeError), ({"power_factors": {0.5}}, TypeError), ({"filter_size": 1.5}, TypeError),
+    ({"filter_size": 0}, ValueError), ({"filter_sigma": 0.0}, ValueError), ({"k1": 1}, TypeError),
+])
+def test_settings_of_similarity_at_scales(arguments, error):
+    with pytest.raises(error):
+        nn.MSSSIM(**arguments)
+
+
+def test_similarity_at_scales_of_an_image_with_itself():
+    x = Tensor(np.random.RandomState(0).rand(2, 3, 32, 32).astype(np.float32))
+    np.testing.assert_allclose(nn.MSSSIM(power_factors=(0.1, 0.2), filter_size=5)(x, x).asnumpy(), [1, 1], rtol=1e-5)
+
+
+def test_losses_of_functions_take_tensors():
+    logits, labels = Tensor(np.ones((3, 5), np.float32)), Tensor(np.array([1, 0, 4], np.int32))
+    for arguments in ((logits.asnumpy(), labels), (logits, labels.asnumpy()), (logits, labels, np.ones(5, np.float32))):
+        with pytest.raises(TypeError):
+            ops.cross_entropy(*arguments)
+    for settings, error in (({"weights": "1"}, TypeError), ({"ignore_indiex": "2"}, TypeError), ({"activation": 2}, TypeError), ({"activation": "www"}, ValueError)):
+        with pytest.raises(error):
+            nn.MultiClassDiceLoss(**settings)
+
+
+class Holder(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.items, self.names = [[1, 2], 3], {"x": 1}
+
+
+class Appends(Holder):
+    def construct(self, x):
+        self.items[0].append(88)
+        return x
+
+
+class Replaces(Holder):
+    def construct(self, x):
+        self.items[0] = x
+        return self.items[0]
+
+
+class Names(Holder):
+    def construct(self, x):
+        self.names["x"] = 3
+        return x
+
+
+class Undefined(Holder):
+    def construct(self, x):
+        self.other[0] = 9
+        return x
+
+
+@pytest.mark.parametrize("net, words", [
+    (Appends, r"'self.items' should be a Parameter, but got '\[\[1, 2\], 3\]' with type 'list'"), (Replaces, "'self.items' should be a Parameter"),
+    (Names, "'self.names' should be a Parameter"), (Undefined, "'self.other' was not defined in the class '__init__' function"),
+])
+def test_members_that_are_lists_are_not_written_in_graph_mode(net, words):
+    context.set_context(mode=context.GRAPH_MODE)
+    try:
+        with pytest.raises(TypeError, match=words):
+            net()(t(2))
+    finally:
+        context.set_context(mode=context.PYNATIVE_MODE)
+
+
+def test_gather_out_of_range():
+    with pytest.raises(RuntimeError, match="For 'Gather', the 'input_indices' should be in the range"):
+        t(3).gather(Tensor([0, 100], mstype.int32), 0)

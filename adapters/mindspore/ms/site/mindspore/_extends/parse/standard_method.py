@@ -3,6 +3,9 @@
 from mindspore.common.tensor import Tensor
 
 
+ms_len, ms_iter, ms_next, enumerate_ = len, iter, next, enumerate
+
+
 def while_cond(x):
     """The condition of a loop: whether a tensor of one element is true, and other values as they are."""
     return bool(x) if isinstance(x, Tensor) else x

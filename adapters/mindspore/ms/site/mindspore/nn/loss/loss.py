@@ -319,8 +319,14 @@ class MultiClassDiceLoss(LossBase):
         from mindspore.nn.layer.basic import activation_of
 
         self.dice = DiceLoss(smooth=1e-5)
+        for name, each, kind in (("weights", weights, Tensor), ("ignore_indiex", ignore_indiex, int)):
+            if each is not None:
+                Validator.check_value_type(name, each, [kind], "MultiClassDiceLoss")
         self.weights, self.ignore_indiex = weights, ignore_indiex
-        self.activation = activation_of(activation, "MultiClassDiceLoss")
+        try:
+            self.activation = activation_of(activation, "MultiClassDiceLoss")
+        except KeyError as error:
+            raise ValueError(error.args[0]) from None
 
     def construct(self, logits, label):
         _same("MultiClassDiceLoss", logits, label)

@@ -2,7 +2,8 @@
 
 from cairn.ms import core
 from cairn.ms.numerics import basic, images, losses, norms, random, reductions
-from mindspore._checkparam import sizes
+from mindspore._checkparam import Validator, sizes
+from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
 from mindspore.ops.operations._form import tensor
 
@@ -222,13 +223,24 @@ def resize_nearest_neighbor(input_x, size, align_corners=False):
     return P.ResizeNearestNeighbor(size, align_corners)(input_x)
 
 
+def _check_loss(name, inputs, target, weight, ignore_index, reduction, label_smoothing):
+    Validator.check_string(reduction, ["none", "mean", "sum"], "reduction", name)
+    Validator.check_value_type("ignore_index", ignore_index, [int], name)
+    Validator.check_value_type("label_smoothing", label_smoothing, [int, float], name)
+    for each, which in ((inputs, "inputs"), (target, "target"), (weight, "weight")):
+        if not isinstance(each, Tensor) and (each is not None or which != "weight"):
+            raise TypeError(f"For '{name}', the '{which}' must be a Tensor, but got {type(each).__name__}.")
+
+
 def cross_entropy(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
     """Of logits with classes along axis 1, and class numbers or probabilities."""
+    _check_loss("cross_entropy", inputs, target, weight, ignore_index, reduction, label_smoothing)
     return losses.cross_entropy(inputs, target, weight, ignore_index, reduction, label_smoothing)
 
 
 def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
     """Of logarithms of probabilities."""
+    _check_loss("nll_loss", inputs, target, weight, ignore_index, reduction, label_smoothing)
     return losses.nll_reduced(inputs, target, weight, ignore_index, reduction, label_smoothing)
 
 

@@ -150,7 +150,7 @@ def _candidates(name, probability, draw, **defaults):
 
 
 def _distinct_uniform(self, true_classes):
-    if self.remove_accidental_hits:
+    if self.unique and self.remove_accidental_hits:
         return _other_than(self, basic.cast(core.reshape(true_classes, [1, -1]), np.int64))
     if self.unique:
         return basic.part(random.shuffled(np.arange(self.range_max, dtype=np.int64)), 0, 0, self.num_sampled)
@@ -158,16 +158,11 @@ def _distinct_uniform(self, true_classes):
 
 
 def _other_than(self, hits):
-    """Classes that are none of the hits."""
+    """Classes that are none of the hits, each once; draws that repeat classes may hit."""
     classes = np.arange(self.range_max, dtype=np.int64).reshape(-1, 1)
     hit = basic.cast(core.reduce_max(basic.cast(core.equal(classes, hits), np.int32), axes=[1]), np.float32)
-    if self.unique:
-        order = core.sub(random.uniform((self.range_max,)), core.mul(hit, np.float32(2)))
-        return basic.cast(core.top_k(order, np.int64(self.num_sampled))[1], np.int64)
-    others = core.cumsum(core.sub(np.float32(1), hit), axis=0)
-    rank = core.floor(core.mul(random.uniform((self.num_sampled, 1)), core.reduce_max(others, axes=[0])))
-    passed = core.less_equal(core.reshape(others, [1, -1]), rank)
-    return core.reduce_sum(basic.cast(passed, np.int64), axes=[1])
+    order = core.sub(random.uniform((self.range_max,)), core.mul(hit, np.float32(2)))
+    return basic.cast(core.top_k(order, np.int64(self.num_sampled))[1], np.int64)
 
 
 UniformCandidateSampler = _candidates(
