@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include "formats/zip.h"
 #include "frontends/caffe/schema.h"
 #include "frontends/inputs.h"
 #include "frontends/keras/saved.h"
@@ -254,6 +255,28 @@ const char* to_string(ModelFormat format) {
   return kNames[static_cast<int>(format)];
 }
 
+namespace {
+
+/// Refuses what people take for a model by accident: pages and other texts, what stands in for a large file, archives.
+void refuse_other_files(const std::string& path, std::string_view bytes) {
+  if (ZipArchive::looks_like(bytes))
+    fail(ErrorKind::invalid_model, path, "is {}",
+         bytes.find("data.pkl") != bytes.npos
+             ? "a file of PyTorch; export the model as ONNX there, with torch.onnx.export"
+             : "an archive, but none of Keras; unpack it");
+  const std::string_view start = bytes.substr(0, 256);
+  const auto control = [](char c) {
+    return static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\n' && c != '\r';
+  };
+  if (std::any_of(start.begin(), start.end(), control)) return;
+  if (start.starts_with("version https://git-lfs"))
+    fail(ErrorKind::invalid_model, path, "only stands for a file that Git LFS keeps; git lfs pull fetches it");
+  const std::string line = printable(start.substr(0, std::min<size_t>(start.find('\n'), 40)));
+  fail(ErrorKind::invalid_model, path, "is text, which starts with '{}', and no model", line);
+}
+
+}  // namespace
+
 ModelFormat detect_format(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
     if (tensorflow::is_saved_model(path)) return ModelFormat::saved_model;
@@ -267,6 +290,7 @@ ModelFormat detect_format(const std::string& path) {
   if (keras::looks_like_keras(bytes)) return ModelFormat::keras;
   if (looks_like_text(bytes, tensorflow::kGraphDefText)) return ModelFormat::graph_def;
   if (looks_like_text(bytes, caffe::kNet) || path.ends_with(".prototxt")) return ModelFormat::caffe;
+  refuse_other_files(path, bytes);
   // A ModelProto starts with its version (field 1, a number) and has its graph in field 7; a GraphDef has only messages,
   // nodes (field 1) first.
   constexpr uint32_t kOnnxGraph = 7, kNode = 1, kLibrary = 2, kVersions = 4;

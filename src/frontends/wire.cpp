@@ -75,6 +75,13 @@ void Wire::fail_text(const std::string& text) const {
   cairn::fail(ErrorKind::invalid_model, model_.name(), "{} {}", message_, text);
 }
 
+/// What is wrong with the bytes, of an exception that says it in terms of a reader.
+const char* meaning(const protozero::exception& error) {
+  if (dynamic_cast<const protozero::end_of_buffer_exception*>(&error)) return "it is longer than what is left";
+  if (dynamic_cast<const protozero::varint_too_long_exception*>(&error)) return "a number has more than ten bytes";
+  return "what follows is no field";
+}
+
 template <class Read>
 auto Wire::guarded(Read&& read) {
   try {
@@ -82,7 +89,7 @@ auto Wire::guarded(Read&& read) {
   } catch (const protozero::exception& error) {
     uint32_t tag = reader_.tag();
     fail_text(fmt::format("is damaged {}: {}", tag == 0 ? "at its start" : fmt::format("at or after field {}", tag),
-                          error.what()));
+                          meaning(error)));
   }
 }
 

@@ -163,17 +163,20 @@ std::string chip_fault(const std::string& name) {
                                             "Hi36",      "Hi37",      "SD3403",    "BS9SX",     "AS31XM",
                                             "MC61",      "MC62",      "Kirin",     "KirinX"};
   constexpr const char* kExamples = "the name of a chip, such as Ascend310, Ascend310P3 or Ascend910B1";
-  const bool sound =
-      std::all_of(name.begin(), name.end(), is_name) &&
-      std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view family) {
-        return name.starts_with(family) && name.size() <= family.size() + 12 &&
-               !(name.size() > family.size() && std::isdigit(name[family.size()]) != 0 && family.starts_with("Ascend"));
-      });
-  if (sound) return "";
+  const auto sound = [&](const std::string& chip) {
+    return std::all_of(chip.begin(), chip.end(), is_name) &&
+           std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view family) {
+             return chip.starts_with(family) && chip.size() <= family.size() + 12 &&
+                    !(chip.size() > family.size() && std::isdigit(chip[family.size()]) != 0 &&
+                      family.starts_with("Ascend"));
+           });
+  };
+  if (sound(name)) return "";
   const std::string small = lower(name);
   for (std::string_view family : kFamilies)
-    if (small.starts_with(lower(family)) && std::all_of(name.begin(), name.end(), is_name))
-      return fmt::format("it must be {}; did you mean {}{}?", kExamples, family, name.substr(family.size()));
+    if (small.starts_with(lower(family)))
+      if (const std::string meant = std::string(family) + name.substr(family.size()); sound(meant))
+        return fmt::format("it must be {}; did you mean {}?", kExamples, meant);
   return fmt::format("it must be {}", kExamples);
 }
 

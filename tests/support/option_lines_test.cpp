@@ -175,6 +175,8 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
   for (const char* name :
        {"Ascend", "310", "gpu", "A100", "Ascend3100", "Ascend999", "x86_64", "Ascend 310", "Ascend310/910"})
     refused({fmt::format("--soc_version={}", name)}, chip, "E10001", "it must be the name of a chip");
+  for (const char* name : {"Ascend3100", "ascend3100", "ascend999"})  // no name is near
+    EXPECT_TRUE(chip_fault(name).ends_with("or Ascend910B1")) << chip_fault(name);
   refused({"--soc_version=ascend310p3"}, chip, "E10001", "did you mean Ascend310p3?");
   EXPECT_GE(lines, 150u);
 }

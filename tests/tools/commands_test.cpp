@@ -187,6 +187,29 @@ TEST_F(Commands, FaultsAreOneSentenceAndExitOne) {
   EXPECT_NE(Json::parse(run("cairn show broken.om --json").out)["error"]["message"], "");
 }
 
+TEST_F(Commands, FilesThatAreTakenForModelsByAccidentAreNamed) {
+  const std::pair<std::string, const char*> files[] = {
+      {"<!DOCTYPE html>\n<html>404</html>\n", "is text, which starts with '<!DOCTYPE html>', and no model"},
+      {"import tensorflow as tf\r\nprint(1)\n", "is text, which starts with 'import tensorflow as tf"},
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 5\n", "git lfs pull fetches it"},
+      {std::string("PK\3\4\0\0\0\0 net.pb", 15), "is an archive, but none of Keras; unpack it"},
+      {std::string("PK\3\4\0\0\0\0 net/data.pkl", 21), "is a file of PyTorch; export the model as ONNX there"},
+      {std::string("\x08\x07\x3a\x7f\x0a\x02", 6), "it is longer than what is left"},
+  };
+  for (const auto& [content, sentence] : files)
+    for (const char* name : {"a.pb", "a.onnx", "a.om", "a.h5"}) {
+      write_file(folder_ / name, content);
+      const Done done = run(fmt::format("cairn show {}", name));
+      EXPECT_EQ(done.status, 1) << name << content;
+      EXPECT_NE(done.errors.find(sentence), std::string::npos) << done.errors;
+    }
+  for (const char* output : {"a.tflite", "a.pb", "a.keras"}) {
+    const Done done = run(fmt::format("cairn convert m.cairn -o {}", output));
+    EXPECT_EQ(done.status, 1) << output;
+    EXPECT_NE(done.errors.find("models are written as .om and .onnx, not as"), std::string::npos) << done.errors;
+  }
+}
+
 TEST_F(Commands, AModelOfTheOriginalPlatformIsRecognised) {
   std::string bytes(300, '\0');
   bytes.replace(0, 4, "IMOD");

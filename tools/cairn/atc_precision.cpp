@@ -83,8 +83,9 @@ class Precision {
   }
 
   void customised(const std::string& path) {
+    const std::string text = text_of(path, "--customize_dtypes");
     try {
-      precision_.custom = read_custom_types(text_of(path, "--customize_dtypes"));
+      precision_.custom = read_custom_types(text);
     } catch (const Error& error) {
       bad_value("--customize_dtypes", path, error.message());
     }

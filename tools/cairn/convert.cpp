@@ -45,7 +45,13 @@ int convert_model(const Convert& convert) {
   Request request = request_of(options, kAtc);
   Conversion& conversion = request.conversion;
   conversion.output = expand_home(convert.output);
-  if (!conversion.output.ends_with(".om") && !conversion.output.ends_with(".onnx") && !is_stream(conversion.output)) conversion.output += ".om";
+  for (const char* other :
+       {".pb", ".pbtxt", ".h5", ".keras", ".tflite", ".pt", ".pth", ".caffemodel", ".mindir", ".air"})
+    if (conversion.output.ends_with(other) && !is_stream(conversion.output))
+      fail(ErrorKind::invalid_argument, conversion.output, "models are written as .om and .onnx, not as {}{}", other,
+           std::string_view(other) == ".pb" ? "; cairn freeze writes .pb" : "");
+  if (!conversion.output.ends_with(".om") && !conversion.output.ends_with(".onnx") && !is_stream(conversion.output))
+    conversion.output += ".om";
   conversion.import.signature = convert.model.signature;
   conversion.import.replace = replacements(convert.model);
   auto note = [](const std::string& sentence) { fmt::print(stderr, "note: {}\n", sentence); };

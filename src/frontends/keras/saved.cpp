@@ -98,7 +98,9 @@ Weights Saved::weights(const std::string& layer, const std::string& place) const
   return Weights(file, archive ? "layers/" + place : "model_weights/" + layer, archive);
 }
 
-bool looks_like_keras(std::string_view bytes) { return hdf5::looks_like_hdf5(bytes) || ZipArchive::looks_like(bytes); }
+bool looks_like_keras(std::string_view bytes) {
+  return hdf5::looks_like_hdf5(bytes) || (ZipArchive::looks_like(bytes) && bytes.rfind("config.json") != bytes.npos);
+}
 
 Saved read(const std::string& path) {
   Saved saved;
