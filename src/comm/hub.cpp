@@ -15,10 +15,19 @@ namespace {
 
 constexpr size_t kMostGuests = 64;
 constexpr auto kGreeting = std::chrono::seconds(5);  // for a stranger to show the token
+constexpr double kMostGrace = 3600;
 constexpr const char* kGreets = "cairn job 1";
 
 std::chrono::steady_clock::duration in_seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+/// The ranks that a message names. Throws Json::exception where the job has no such ranks.
+std::vector<int> ranks_of(const Json& message, size_t size) {
+  const auto ranks = message.at("ranks").get<std::vector<int>>();
+  const Json all = std::vector<bool>(size);
+  for (int rank : ranks) (void)all.at(static_cast<size_t>(rank));
+  return ranks;
 }
 
 }  // namespace
@@ -120,7 +129,8 @@ bool Hub::greet(Guest& guest) {
 std::string Hub::refusal(const Guest& guest, const Json& hello) const {
   const auto has = [&](const char* key, auto is) { return hello.contains(key) && (hello[key].*is)(); };
   if (!hello.is_object() || !has("proof", &Json::is_string) || !has("rank", &Json::is_number_integer) ||
-      !has("size", &Json::is_number_integer) || !has("nonce", &Json::is_string) || !has("about", &Json::is_object))
+      !has("size", &Json::is_number_integer) || !has("nonce", &Json::is_string) || !has("about", &Json::is_object) ||
+      !hello["about"].value("pid", Json(0)).is_number_integer() || !hello["about"].value("host", Json("")).is_string())
     return "no rank of a job says that";
   if (hello["proof"] != proof(token_, guest.nonce)) return "the job that meets here has another token";
   const int64_t rank = hello["rank"], size = hello["size"];
@@ -147,7 +157,7 @@ void Hub::seat(int rank, Socket socket, const Json& hello) {
 }
 
 void Hub::hear(int rank, const Json& message) try {
-  const std::string type = message.is_object() ? message.value("type", "") : "";
+  const std::string type = message.at("type");
   if (type == "exchange") return take_part(rank, message);
   if (type == "status") return answer(rank, message);
   if (type == "overdue") return inquire(message);
@@ -164,7 +174,7 @@ void Hub::hear(int rank, const Json& message) try {
 
 void Hub::take_part(int rank, const Json& message) {
   Exchange& exchange = exchanges_[message.at("key")];
-  const auto ranks = message.at("ranks").get<std::vector<int>>();
+  const auto ranks = ranks_of(message, seats_.size());
   if (exchange.ranks.empty()) exchange.ranks = ranks;
   if (exchange.ranks != ranks)
     return fault(fmt::format("ranks create \"{}\" with other members: rank {} with [{}], another with [{}]",
@@ -190,7 +200,8 @@ void Hub::lose(int rank) {
 
 void Hub::inquire(const Json& report) {
   if (failed_ || inquiry_) return;
-  inquiry_ = Inquiry{report, {}, Clock::now() + in_seconds(report.value("grace", 2.0))};
+  ranks_of(report, seats_.size());
+  inquiry_ = Inquiry{report, {}, Clock::now() + in_seconds(std::clamp(report.value("grace", 2.0), 0.0, kMostGrace))};
   tell_all({{"type", "query"}});
 }
 
@@ -200,7 +211,7 @@ void Hub::answer(int rank, const Json& message) {
   if (inquiry_->answers.size() == seats_.size()) conclude();
 }
 
-void Hub::conclude() {
+void Hub::conclude() try {
   std::vector<Json> members;
   std::set<int> left;
   for (size_t i = 0; i < seats_.size(); ++i) {
@@ -216,6 +227,8 @@ void Hub::conclude() {
   const Verdict verdict = judge(inquiry_->report, inquiry_->answers, members, left);
   inquiry_.reset();
   if (!verdict.text.empty()) fault(verdict.text, verdict.rank);
+} catch (const Json::exception&) {  // in some rank's account of its calls
+  fault("ranks speak different languages: are all of one version of Cairn?", -1);
 }
 
 void Hub::tell_all(const Json& message) {

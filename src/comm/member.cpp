@@ -97,7 +97,7 @@ void Member::listen() {
   }
 }
 
-void Member::hear(const Json& message) {
+void Member::hear(const Json& message) try {
   const std::string type = message.is_object() ? message.value("type", "") : "";
   if (type == "fault") return fail_with(message.value("text", ""));
   if (type == "query") return send({{"type", "status"}, {"calls", calls()}});
@@ -106,6 +106,8 @@ void Member::hear(const Json& message) {
   if (type == "exchanged")
     for (const Json& part : message["parts"]) exchanged_[message["key"]].push_back(from_hex(part));
   news_.notify_all();
+} catch (const std::exception&) {
+  fail_with("rank 0 speaks another language: are all ranks of one version of Cairn?");
 }
 
 void Member::send(const Json& message) {

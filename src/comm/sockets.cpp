@@ -160,7 +160,10 @@ std::optional<Json> FrameReader::take() {
   size_t size = 0;
   for (int i = 0; i < 4; ++i)
     size |= static_cast<size_t>(static_cast<uint8_t>(bytes_[static_cast<size_t>(i)])) << 8 * i;
-  if (size > most_) return Json(Json::value_t::discarded);
+  if (size > most_) {
+    bytes_.clear();
+    return Json(Json::value_t::discarded);
+  }
   if (bytes_.size() < 4 + size) return std::nullopt;
   Json message = Json::parse(bytes_.begin() + 4, bytes_.begin() + 4 + static_cast<ptrdiff_t>(size), nullptr, false);
   bytes_.erase(0, 4 + size);

@@ -46,9 +46,10 @@ MatrixBatch::MatrixBatch(MatrixRoutine routine, const AttributeView& attributes,
   bool empty = true;
   for (const Type& type : results) {
     results_.push_back(operand(type, rank));
-    empty = empty && results_.back().rows * results_.back().columns == 0;
+    empty = empty && (results_.back().rows == 0 || results_.back().columns == 0);
   }
   count_ = empty ? 0 : count_of(batch_);
+  if (count_ == 0) return;  // and the matrices may have any size
   int64_t elements = 0;
   for (const auto& operands : {inputs_, results_})
     for (const Operand& each : operands) elements += each.rows * each.columns;
