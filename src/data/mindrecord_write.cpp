@@ -101,7 +101,8 @@ class Index {
   Index(const std::string& path, const std::string& shard, const MindSchema& schema,
         const std::vector<std::string>& fields)
       : path_(path) {
-    if (sqlite3_open(path.c_str(), &base_) != SQLITE_OK) failed();
+    // It is there: where a signal's handler has removed it, no other takes its place.
+    if (sqlite3_open_v2(path.c_str(), &base_, SQLITE_OPEN_READWRITE, nullptr) != SQLITE_OK) failed();
     std::string columns, marks;
     for (size_t i = 0; i < fields.size(); ++i) {
       auto column =

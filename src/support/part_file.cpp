@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -37,6 +39,30 @@ namespace fs = std::filesystem;
 constexpr size_t kSlots = 64;
 std::atomic<char*> parts_in_work[kSlots];
 std::atomic<pid_t> writer{0};  // the process that writes them
+std::atomic<int> opening{0};   // threads that are making one
+std::atomic<bool> held{false};
+
+/// While it lives, this thread may make a part file: hold_part_files() waits for it, and is not called on this thread.
+class Opening {
+ public:
+  Opening() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+    ++opening;
+    if (!held) return;
+    --opening;
+    while (true) ::pause();  // the process ends
+  }
+  ~Opening() {
+    --opening;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  Opening(const Opening&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 size_t enter_part(const std::string& path) {
   writer.store(::getpid());
@@ -224,8 +250,11 @@ PartFile::PartFile(const std::string& given, bool synced) : synced_(synced), slo
 void PartFile::open_part(unsigned permissions) {
   while (true) {
     part_ = part_name(path_);
-    slot_ = enter_part(part_);
-    descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    {
+      const Opening now;
+      slot_ = enter_part(part_);
+      descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    }
     if (descriptor_ < 0) {
       const int code = errno;
       leave_part(slot_);
@@ -293,6 +322,14 @@ void PartFile::commit_all(const std::vector<PartFile*>& files) {
 
 void complete_renames(const std::string& path) {
   complete_listed(list_of_renames(target_of(path).path));
+}
+
+void hold_part_files() noexcept {
+  if (writer.load() != ::getpid()) return;
+  held = true;
+  constexpr timespec kWait{0, 1'000'000};
+  constexpr int kMostWaits = 2000;  // of a file system that does not answer
+  for (int waits = 0; opening > 0 && waits < kMostWaits; ++waits) ::nanosleep(&kWait, nullptr);
 }
 
 size_t remove_part_files() noexcept {

@@ -47,6 +47,8 @@ class PartFile {
 /// Makes the renames that a commit_all() whose first file was `path` has left, if its writer is gone. Throws Error io.
 void complete_renames(const std::string& path);
 
+/// From here on no thread makes another part file, but waits for the end of the process; safe in a signal handler.
+void hold_part_files() noexcept;
 /// Removes the part files that this process is writing and returns their number; safe in a signal handler.
 size_t remove_part_files() noexcept;
 

@@ -149,6 +149,22 @@ def test_no_line_of_help_of_the_commands_in_python_has_more_than_100_columns(wor
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 100, done.stdout
 
 
+WRONG_USE = {
+    "port": ["", "missing.py", "--no-such", "--to mindspore", "--to mindspore missing.py", "--to nothing x.py"],
+    "diff": ["--script", "--script missing.py", "--script --no-such"],
+    "tf1": ["", "missing.py", "--no-such x.py"],
+    "ms": ["", "missing.py", "--no-such", "-m"],
+}
+
+
+@pytest.mark.parametrize("verb", WRONG_USE)
+def test_wrong_use_of_the_commands_in_python_is_told_by_the_verbs_name(verb, tmp_path):
+    for words in WRONG_USE[verb]:
+        done = subprocess.run([BIN / "cairn", verb, *words.split()], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode > 0 and done.stderr.startswith(f"error: {verb}: "), (words, done.stderr)
+        assert len(done.stderr.splitlines()) <= 2, done.stderr
+
+
 @pytest.mark.parametrize("how", ["closed", "full", "broken"])
 def test_a_refusal_that_is_lost_keeps_its_status(how, tmp_path):
     for words, status in ((["port", tmp_path / "missing.py"], 2), (["diff", "--script", tmp_path / "missing.py"], 1)):
@@ -215,9 +231,86 @@ def test_a_full_disk_is_told_with_the_file_by_the_commands_in_python(words, file
     done = subprocess.run([BIN / "cairn", *words], cwd=tmp_path, capture_output=True, text=True, preexec_fn=full_disk)
     assert done.returncode > 0, done.stdout
     told = [line for line in done.stderr.splitlines() if "File too large" in line and file in line]
-    assert told and (words[0] == "tf1" or "cannot be written" in told[-1]), done.stderr
+    assert told and "cannot be written" in told[-1], done.stderr
+    assert words[0] == "ms" or (done.stderr.count("error: ") == 1 and "Traceback" not in done.stderr), done.stderr
     assert not [*tmp_path.rglob("*.part")]
     assert {(tmp_path / f"net.{kind}").read_text() for kind in ("ckpt", "mindir", "onnx", "om")} == {"as before"}
+
+
+WAITING_SCRIPT = """
+import os
+import signal
+import tensorflow as tf
+tf.get_variable("w", [2])
+open(os.environ["STARTED"], "w").write(str(os.getpid()))
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("words", [["port", "wait.py"], ["diff", "--script", "wait.py"]])
+def test_a_signal_to_the_commands_in_python_is_told_and_ends_the_scripts(words, number, tmp_path):
+    (tmp_path / "wait.py").write_text(WAITING_SCRIPT)
+    def plain():
+        for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_DFL if each != signal.SIGINT else signal.default_int_handler)
+
+    started = subprocess.Popen([BIN / "cairn", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "STARTED": str(tmp_path / "started")}, preexec_fn=plain)  # fmt: skip
+    written = tmp_path / "started"
+    while started.poll() is None and not (written.exists() and written.read_text()):
+        time.sleep(0.05)
+    assert started.poll() is None, started.communicate()
+    script = int(written.read_text())
+    started.send_signal(number)
+    _, errors = started.communicate(timeout=120)
+    assert started.returncode == -number and "Traceback" not in errors, errors
+    assert errors == ("" if number == signal.SIGINT else f"error: {words[0]}: ended by {number.name}\n")
+    end = time.monotonic() + 60
+    while os.path.exists(f"/proc/{script}") and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{script}") and not [*tmp_path.rglob("*.part")]
+
+
+def without_threads(words):
+    """The words under another user, whom limits bind, with the right to read what is root's."""
+    user = ["setpriv", "--reuid", "65534", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
+    return [*(user if os.geteuid() == 0 else []), *map(str, words)], lambda: resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ms", "ms.py", "save"], None),
+        (["tf1", "tf1.py"], "error: tf1: TensorFlow cannot be loaded: can't start new thread"),
+        (["port", "tf1.py"], "error: port: no process can be started: Resource temporarily unavailable"),
+        (["diff", "--script", "tf1.py"], "error: diff: no process can be started: Resource temporarily unavailable"),
+    ],
+)
+def test_the_commands_in_python_without_threads_do_without_or_say_so(words, said, tmp_path):
+    for name, text in (("ms.py", MINDSPORE_SCRIPT), ("tf1.py", TF1_SCRIPT)):
+        (tmp_path / name).write_text(text)
+    words, limit = without_threads([BIN / "cairn", *words])
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, preexec_fn=limit)
+    if said is None:
+        assert done.returncode == 0 and (tmp_path / "net.ckpt").stat().st_size > 0, done.stderr
+    else:
+        assert done.returncode > 0 and done.stderr.startswith(said) and len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize("megabytes", [100, 400])
+@pytest.mark.parametrize("words", [["ms", "ms.py", "save"], ["tf1", "tf1.py"], ["port", "tf1.py"], ["diff", "--script", "tf1.py"]])
+def test_the_commands_in_python_without_memory_say_so_in_a_sentence(words, megabytes, tmp_path):
+    for name, text in (("ms.py", MINDSPORE_SCRIPT), ("tf1.py", TF1_SCRIPT)):
+        (tmp_path / name).write_text(text)
+    limit = (megabytes << 20, megabytes << 20)
+    done = subprocess.run([BIN / "cairn", *words], cwd=tmp_path, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))  # fmt: skip
+    assert done.returncode >= 0, done.stderr
+    told = f"error: {words[0]}: " in done.stderr and "Traceback" not in done.stderr
+    of_the_script = words[1] in done.stderr and "Traceback" in done.stderr  # which imports modules of its own
+    before_ours = "error while loading shared libraries" in done.stderr
+    assert done.returncode == 0 or told or of_the_script or before_ours, done.stderr
 
 
 STEP_IN_A_CHILD = """

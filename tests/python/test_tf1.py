@@ -451,7 +451,7 @@ def test_everything_missing_is_told_at_once_before_the_script_runs(tmp_path):
     )
     assert done.returncode == 3 and "started" not in done.stdout
     lines = [line.strip().split("/")[-1] for line in done.stderr.splitlines()]
-    start = lines.index("cairn tf1: 3 names of TensorFlow 1 not supplied:")
+    start = lines.index("error: tf1: 3 names of TensorFlow 1 not supplied:")
     assert lines[start + 1 : start + 4] == [
         "helper.py:5: tensorflow.nn.no_such_layer",
         "train.py:3: tensorflow.contrib.gan",

@@ -3,44 +3,27 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "formats/npz.h"
 #include "sanitized.h"
-#include "support/files.h"
+#include "tools/command_folder.h"
 
 namespace cairn {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kModel = R"(module @m {
-  source 0 = "tf" "dense/MatMul" "MatMul" "train.py:41"
-  func @main(%x: f32[2, 3]) -> (%y: f32[2, 2]) {
-    %w = constant {value = f32[3, 2] (1, 2, 3, 4, 5, 6)} : f32[3, 2]
-    %m = matmul %x, %w : f32[2, 2] #0
-    %y = relu %m : f32[2, 2]
-    return %y
-  }
-}
-)";
-constexpr const char* kScript =
-    "import tensorflow as tf\nx = tf.placeholder(tf.float32)\nwith tf.Session() as s:\n  s.run(x)\n";
 
 struct Row {
   const char* line;  // @ is the folder of the programs
   int status = 0;
 };
+
+class Faults : public CommandFolder {};
 
 /// One line or more for each command; `cairn --help` names the verbs that must be among them.
 constexpr Row kCommands[] = {
@@ -95,78 +78,6 @@ constexpr Row kCommands[] = {
 /// They run with Python (tests/python/test_faults.py, tests/python/mindspore).
 const std::set<std::string> kElsewhere = {"tf1", "port", "ms"};
 
-struct Ending {
-  int status = -1;
-  int signal = 0;
-};
-
-class Faults : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    std::string name = fs::temp_directory_path() / "cairn.XXXXXX";
-    base_ = ::mkdtemp(name.data());
-  }
-  static void TearDownTestSuite() { fs::remove_all(base_); }
-
-  void SetUp() override {
-    folder_ = base_ / testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::create_directories(folder_ / "scripts");
-    write_file(folder_ / "m.cairn", kModel);
-    write_file(folder_ / "scripts" / "train.py", kScript);
-    write_file(folder_ / "t.csv", "a,b\n1,2.5\n3,4.5\n");
-    write_npz(folder_ / "x.npz", {{"x", Tensor::zeros(kF32, {8, 3})}, {"labels", Tensor::zeros(kF32, {8, 2})}});
-    for (const char* line :
-         {"cairn convert m.cairn -o m.om", "cairn convert m.cairn -o m.onnx", "cairn run m.om -o results",
-          "cairn profile -o ranks -- @/cairn launch -n 2 @/cairn bench m.om --seconds 0 --runs 2"})
-      ASSERT_EQ(run(line).status, 0) << line << said("errors");
-  }
-
-  /// A command in the test's folder, its output in .out and .errors; `change` is called in its process before it starts.
-  Ending run(std::string line, const std::function<void()>& change = {}) const {
-    while (line.find('@') != std::string::npos) line.replace(line.find('@'), 1, CAIRN_BIN);
-    const std::string words = fmt::format("exec {}/{}", CAIRN_BIN, line);
-    const pid_t child = ::fork();
-    if (child == 0) {
-      if (::chdir(folder_.c_str()) != 0) ::_exit(99);
-      open_as(STDOUT_FILENO, ".out");
-      open_as(STDERR_FILENO, ".errors");
-      for (const int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE})
-        ::signal(number, SIG_DFL);  // whoever started the tests
-      if (change) change();
-      ::execl("/bin/sh", "sh", "-c", words.c_str(), nullptr);
-      ::_exit(99);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-  }
-
-  static void open_as(int number, const char* path) {
-    const int file = ::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ::dup2(file, number);
-    if (file != number) ::close(file);
-  }
-  static void break_pipe(int number) {
-    int ends[2];
-    if (::pipe(ends) != 0) ::_exit(98);
-    ::dup2(ends[1], number);
-    ::close(ends[0]);
-    ::close(ends[1]);
-  }
-
-  std::string said(const char* name) const { return read_file(folder_ / (std::string(".") + name)); }
-  /// Part files below the folder.
-  std::vector<std::string> parts() const {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_))
-      if (entry.path().extension() == ".part") found.push_back(entry.path().string());
-    return found;
-  }
-
-  static inline fs::path base_;
-  fs::path folder_;
-};
-
 /// The verbs that a help names.
 std::vector<std::string> verbs_in(const std::string& help) {
   std::vector<std::string> verbs;
@@ -190,6 +101,19 @@ TEST_F(Faults, EveryCommandIsHere) {
   const std::vector<std::string> named = verbs_in(said("out"));
   EXPECT_GT(named.size(), 10u);
   for (const std::string& verb : named) EXPECT_TRUE(verbs.contains(verb)) << verb;
+}
+
+TEST_F(Faults, WrongUseIsToldByTheVerbsName) {
+  ASSERT_EQ(run("cairn --help").status, 0);
+  for (const std::string& verb : verbs_in(said("out"))) {
+    if (kElsewhere.contains(verb)) continue;
+    EXPECT_GT(run(fmt::format("cairn {} --no-such-option", verb)).status, 0) << verb;
+    EXPECT_TRUE(said("errors").starts_with(fmt::format("error: {}: ", verb))) << said("errors");
+  }
+  for (const char* line : {"cairn launch -n 2", "cairn launch -n none x", "cairn launch -n 2 missing.py"}) {
+    EXPECT_EQ(run(line).status, 1) << line;
+    EXPECT_TRUE(said("errors").starts_with("error: launch: ")) << said("errors");
+  }
 }
 
 TEST_F(Faults, NoLineOfHelpHasMoreThan100Columns) {

@@ -17,6 +17,7 @@
 
 #include "options.h"
 #include "support/fault.h"
+#include "support/files.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -202,9 +203,7 @@ void write_table(const std::string& path, const std::vector<RankPlan>& ranks) {
                       {"version", "1.0"},
                       {"server_count", std::to_string(servers.size())},
                       {"server_list", servers}};
-  std::ofstream file(path);
-  file << table.dump(2) << "\n";
-  if (!file.flush()) fail(ErrorKind::io, path, "cannot be written: {}", reason(errno));
+  write_file(path, table.dump(2) + "\n");
 }
 
 /// A port of this host that nobody uses now.
@@ -313,6 +312,8 @@ int launch(const Arguments& a, std::vector<std::string> command) {
       note(
           fmt::format("{} launch: {}{}", red("error:"), failure_text(plan, end),
                       again ? fmt::format("; all start again ({} of {} restarts)", plan.attempt + 1, a.restarts) : ""));
+    if (end.stopped_by && end.stopped_by != SIGINT)
+      note(fmt::format("{} launch: ended by SIG{}", red("error:"), ::sigabbrev_np(end.stopped_by)));
     if (end.log_fault)
       note(fmt::format("{} launch: {}: a log cannot be written: {}", red("error:"), plan.log_folder,
                        reason(end.log_fault)));

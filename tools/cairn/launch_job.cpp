@@ -177,6 +177,7 @@ class Job {
       reap();
       end_others();
     }
+    while (int number = signals_.take()) pass_on(number);
     for (const Child& child : children_)
       for (const Lines* lines : {&child.output_lines, &child.error_lines})
         if (lines->log_fault()) end_.log_fault = lines->log_fault();

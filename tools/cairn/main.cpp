@@ -88,7 +88,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
                            : arguments[0] == "tf1" ? "cairn_tf1"
                            : of_torch              ? "cairn.ms.port"
                                                    : "cairn_tf1.port";
-      return run_script_verb(module, {arguments.begin() + 1, arguments.end()});
+      return run_script_verb(arguments[0], module, {arguments.begin() + 1, arguments.end()});
     } catch (const Error& error) {
       return report_error(error, arguments[0], false);
     }

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "cairn/help.h"
+#include "cairn/options.h"
 #include "migrate/options.h"
 #include "migrate/reports.h"
 #include "migrate/syntax.h"
@@ -216,7 +217,7 @@ int migrate_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return cairn::cli::end_parse(app, error, 2);
   }
   try {
     return dispatch(command, app);

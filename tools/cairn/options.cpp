@@ -22,6 +22,9 @@ CLI::Validator number_in(Number low, Number high, const std::string& range) {
 
 constexpr const char* kSeeHelp = "Run with --help for more information.\n";
 
+/// The verb's name: of "cairn launch" the last word.
+std::string verb_name(const CLI::App& app) { return app.get_name().substr(app.get_name().rfind(' ') + 1); }
+
 // What is wrong with words that the command line does not take, a line each. Words after an unknown option may be its value.
 std::string refusal(const CLI::App& app, const std::vector<std::string>& words) {
   const auto chosen = app.get_subcommands();
@@ -39,12 +42,22 @@ std::string refusal(const CLI::App& app, const std::vector<std::string>& words) 
     if (options && !word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
     const char* kind = name.starts_with('-') ? "no option" : chosen.empty() ? "no command" : "one argument too many";
-    lines += fmt::format("error: {}: {} is {}{}\n", verb.get_name(), name, kind, did_you_mean(name, candidates));
+    lines += fmt::format("error: {}: {} is {}{}\n", verb_name(verb), name, kind, did_you_mean(name, candidates));
   }
   return lines + kSeeHelp;
 }
 
 }  // namespace
+
+int end_parse(const CLI::App& app, const CLI::ParseError& error, int failure) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // help and version
+  const auto chosen = app.get_subcommands();
+  const std::string name = verb_name(chosen.empty() ? app : *chosen.front());
+  const std::vector<std::string> extras = app.remaining(true);
+  fmt::print(stderr, "{}",
+             extras.empty() ? fmt::format("error: {}: {}\n{}", name, error.what(), kSeeHelp) : refusal(app, extras));
+  return failure;
+}
 
 Option& Option::required() {
   option_->required();
@@ -141,14 +154,7 @@ std::optional<int> Program::parse(const std::vector<std::string>& arguments) {
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app_->exit(error);  // help and version
-    const auto chosen = app_->get_subcommands();
-    const std::string name = (chosen.empty() ? app_ : chosen.front())->get_name();
-    const std::vector<std::string> extras = app_->remaining(true);
-    fmt::print(
-        stderr, "{}",
-        extras.empty() ? fmt::format("error: {}: {}\n{}", name, error.what(), kSeeHelp) : refusal(*app_, extras));
-    return 1;
+    return end_parse(*app_, error, 1);
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 namespace CLI {
 class App;
 class Option;
+class ParseError;
 }  // namespace CLI
 
 namespace cairn::cli {
@@ -75,5 +76,8 @@ class Program : public Verb {
  private:
   std::unique_ptr<CLI::App> own_;
 };
+
+/// Prints what ended the parse: help, the version, or what is wrong with the words. The exit status, `failure` for the last.
+int end_parse(const CLI::App& app, const CLI::ParseError& error, int failure);
 
 }  // namespace cairn::cli

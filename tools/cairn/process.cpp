@@ -69,6 +69,7 @@ void check_streams() {
 char program_name[64];
 
 void end_by_signal(int number) {
+  hold_part_files();
   const bool wrote = remove_part_files() > 0;
   if (number != SIGPIPE && (wrote || number != SIGINT)) {
     const char* name = ::sigabbrev_np(number);

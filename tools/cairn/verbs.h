@@ -44,6 +44,6 @@ inline constexpr int kExitDiffers = 2;
 inline constexpr int kExitNotVerified = 3;
 
 /// Becomes `python -m MODULE arguments`, with the Python beside this program. Throws Error not_found.
-int run_script_verb(const std::string& module, const std::vector<std::string>& arguments);
+int run_script_verb(const std::string& verb, const std::string& module, const std::vector<std::string>& arguments);
 
 }  // namespace cairn::cli

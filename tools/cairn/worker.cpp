@@ -146,7 +146,8 @@ Command::Command(const std::vector<std::string>& words) {
   int error = ::posix_spawnp(&pid_, pointers[0], nullptr, &attributes, pointers.data(), environ);
   posix_spawnattr_destroy(&attributes);
   command_to_end = error ? 0 : pid_;
-  ::sigaction(SIGTERM, &handed, &end_);
+  ::sigaction(SIGTERM, &handed, &end_), ::sigaction(SIGHUP, nullptr, &hang_up_);
+  if (hang_up_.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &handed, nullptr);
   ended_ = error != 0;
   if (error) {
     restore();
@@ -154,19 +155,19 @@ Command::Command(const std::vector<std::string>& words) {
   }
 }
 
-Command::~Command() {
-  wait();
-  restore();
-}
+Command::~Command() { wait(); }
 
 void Command::restore() {
   command_to_end = 0;
   ::sigaction(SIGINT, &interrupt_, nullptr), ::sigaction(SIGQUIT, &quit_, nullptr);
-  ::sigaction(SIGTERM, &end_, nullptr);
+  ::sigaction(SIGTERM, &end_, nullptr), ::sigaction(SIGHUP, &hang_up_, nullptr);
 }
 
 bool Command::has_ended() {
-  if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+  if (!ended_ && ::waitpid(pid_, &status_, WNOHANG) == pid_) {
+    ended_ = true;
+    restore();
+  }
   return ended_;
 }
 
@@ -174,6 +175,7 @@ int Command::wait() {
   while (!ended_) {
     const pid_t found = ::waitpid(pid_, &status_, 0);
     ended_ = found == pid_ || (found < 0 && errno != EINTR);
+    if (ended_) restore();  // signals are for this program again
   }
   return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
 }

@@ -49,7 +49,7 @@ class Command {
   pid_t pid_ = 0;
   int status_ = 0;
   bool ended_ = false;
-  struct sigaction interrupt_, quit_, end_;  // as they were
+  struct sigaction interrupt_, quit_, end_, hang_up_;  // as they were
 };
 
 }  // namespace cairn::cli

@@ -4,7 +4,6 @@ same weights, batches and random numbers, and compares the losses step by step a
 `cairn port --weights FILE.pth -o FILE.ckpt`: a state dict of PyTorch as a checkpoint, by the cell it is for where --net names it.
 Exit 0: equal; 1: not equal; 2: wrong use; 3: a script does not run."""
 
-import argparse
 import json
 import os
 import runpy
@@ -14,6 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from cairn import _ending as ending
 
 NEAR = 2e-4  # of the larger number: losses and layers that differ by less are equal
 
@@ -21,7 +21,7 @@ NEAR = 2e-4  # of the larger number: losses and layers that differ by less are e
 def parse(words):
     words = list(words)
     own, rest = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    parser = argparse.ArgumentParser(prog="cairn port", usage="%(prog)s --to mindspore PATH [options] [-- arguments of the script]",
+    parser = ending.Parser(prog="cairn port", usage="%(prog)s --to mindspore PATH [options] [-- arguments of the script]",
                                      description=__doc__.split("\n\n")[0].split(": ", 1)[1])  # fmt: skip
     parser.add_argument("path", nargs="?", type=Path, help="a script, or the folder of a project")
     parser.add_argument("--to", choices=["mindspore"], default="mindspore", help="what the script is migrated to")
@@ -47,8 +47,7 @@ def main(words):
 
 
 def refuse(sentence, code=2):
-    print(f"cairn port: {sentence}", file=sys.stderr)
-    return code
+    return ending.refuse("port", sentence, code)
 
 
 # ---- weights ----
@@ -127,7 +126,7 @@ def compare(options):
     with np.load(expected) as a, np.load(found) as b:
         result = judged(dict(a), dict(b))
     result["findings"] = findings
-    (folder / "port.json").write_text(json.dumps(result, indent=1))
+    ending.write_text(folder / "port.json", json.dumps(result, indent=1))
     print(json.dumps(result, indent=1)) if options.json else tell(result)
     return 0 if result["equal"] else 1
 
@@ -198,4 +197,4 @@ def tell(result):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    ending.end_with("port", lambda: main(sys.argv[1:]), 3)

@@ -115,4 +115,4 @@ def test_a_python_without_pytorch_is_told(tmp_path):
     done = subprocess.run([sys.executable, "-m", "cairn.ms.port", "--to", "mindspore", tmp_path / "train.py", "-o", tmp_path / "port"],
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 3
-    assert done.stderr == f"cairn port: {sys.executable} has no PyTorch; --torch PYTHON names one that has\n"
+    assert done.stderr == f"error: port: {sys.executable} has no PyTorch; --torch PYTHON names one that has\n"

@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from cairn import _ending as ending
 
-from cairn_tf1 import diff_page, ending, recorded, truth
+from cairn_tf1 import diff_page, recorded, truth
 
 FACTOR = 8.0  # of what the last bit of the variables made of a value
 LEAST = 1e-5  # of the largest element
@@ -82,8 +83,7 @@ def diff(runs):
 
 
 def fault(sentence):
-    ending.tell(f"cairn diff: {sentence}")
-    return 1
+    return ending.refuse("diff", sentence, 1)
 
 
 class Runs:
@@ -291,4 +291,4 @@ def tell(result, options):
 
 
 if __name__ == "__main__":
-    ending.end_with("cairn diff", main, 1)
+    ending.end_with("diff", main, 1)

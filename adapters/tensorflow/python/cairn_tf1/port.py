@@ -16,8 +16,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from cairn import _ending as ending
 
-from cairn_tf1 import ending, port_page, recorded
+from cairn_tf1 import port_page, recorded
 
 FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
@@ -107,8 +108,7 @@ def say(options, text):
 
 
 def refuse(sentence, code=2):
-    ending.tell(f"cairn port: {sentence}")
-    return code
+    return ending.refuse("port", sentence, code)
 
 
 def migrate(options, folder):
@@ -309,4 +309,4 @@ def tell(result, options):
 
 
 if __name__ == "__main__":
-    ending.end_with("cairn port", main, 3)
+    ending.end_with("port", main, 3)

@@ -38,8 +38,9 @@ class Server:
         if self._process is None:
             command = [sys.executable, "-m", "cairn_tf1.served"]
             quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", **self._environment}
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=quiet, text=True,
-                                             start_new_session=True)  # fmt: skip
+            with open(log, "wb") as file:  # where it says why it cannot import TensorFlow
+                self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, env=quiet,
+                                                 text=True, start_new_session=True)  # fmt: skip
         request = {"words": words, "folder": str(folder), "environment": environment, "log": str(log)}
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
@@ -48,7 +49,7 @@ class Server:
             self.close()
             return None
         answer = self._process.stdout.readline()
-        if not answer:  # it cannot even import TensorFlow; it said so on standard error
+        if not answer:  # it cannot even import TensorFlow
             self.close()
             return 1
         return int(answer)

@@ -12,7 +12,8 @@ import shlex
 
 from cairn import _cairn
 
-from cairn_tf1 import diff_page, ending, port_page, recorded
+from cairn import _ending as ending
+from cairn_tf1 import diff_page, port_page, recorded
 
 LARGER = 1.5  # times stock's, in the median
 FAR = 8.0  # of one operator alone

@@ -6,7 +6,8 @@ A name always holds a whole file. Every length in a file is checked before it is
 import stat
 
 import numpy as np
-from cairn.ms import whole, wire
+from cairn import _whole as whole
+from cairn.ms import wire
 
 SLICE_BYTES = 512 << 20
 MODEL_TYPE = "normal"

@@ -5,7 +5,8 @@ import inspect
 import os
 
 import numpy as np
-from cairn.ms import refuse, whole, wire
+from cairn import _whole as whole
+from cairn.ms import refuse, wire
 
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor

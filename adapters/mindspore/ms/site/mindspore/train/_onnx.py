@@ -1,7 +1,8 @@
 """A recording of a network's call as ONNX operators (a table of rows; convolutions turned back to channels first), and the file of them."""
 
 import numpy as np
-from cairn.ms import refuse, whole, wire
+from cairn import _whole as whole
+from cairn.ms import refuse, wire
 
 _TYPES = {np.dtype(kind): number for kind, number in {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7,
           "bool": 9, "float16": 10, "float64": 11, "uint32": 12, "uint64": 13}.items()}  # fmt: skip

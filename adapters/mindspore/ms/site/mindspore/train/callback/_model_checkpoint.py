@@ -4,7 +4,8 @@ import os
 import re
 import time
 
-from cairn.ms import level, refuse, whole
+from cairn import _whole as whole
+from cairn.ms import level, refuse
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor

@@ -1,16 +1,28 @@
 """How the commands in Python end: standard output that is lost is an error with a sentence (without one where its reader went
-away), lost notes are none, and what the system refuses is told in a sentence."""
+away), lost notes are none, what the system refuses is told in a sentence, and a signal is, behind which nothing half written is
+left. Sentences begin as those of the commands in C++: "error: VERB: "."""
 
 import argparse
 import errno
 import os
+import resource
+import signal
 import sys
+
+from cairn import _whole
 
 NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
+class Ended(BaseException):
+    """A signal asks for the end."""
+
+
 class Parser(argparse.ArgumentParser):
     """Its help is output; argparse would not tell that it could not be written."""
+
+    def error(self, message):
+        self.exit(2, f"error: {self.prog.split()[1]}: {message}\nRun with --help for more information.\n")
 
     def _print_message(self, message, file=None):
         if message and file is not None and file is sys.stdout:
@@ -27,21 +39,38 @@ def tell(sentence):
         pass
 
 
+def refuse(verb, sentence, status):
+    """Tells a fault; the status to end with."""
+    tell(f"error: {verb}: {sentence}")
+    return status
+
+
 def write_text(path, text):
     """Replaces a file as a whole."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text)
-        os.replace(part, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        part.unlink(missing_ok=True)
+    _whole.write(path, [text.encode()])
 
 
-def end_with(name, main, failure):
-    """Ends the process with the status of main(), or with `failure`."""
+def _raise_ended(number, _frame):
+    raise Ended(number)
+
+
+def _catch_signals():
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not what the parent ignores
+            signal.signal(number, _raise_ended)
+
+
+def _end_by(verb, number):
+    if number != signal.SIGINT:
+        refuse(verb, f"ended by {signal.Signals(number).name}", 1)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def end_with(verb, main, failure):
+    """Ends the process with the status of main(), with `failure`, or by the signal that asked for it."""
     try:
+        _catch_signals()
         try:
             status = main()
         except SystemExit as asked:  # wrong use, help
@@ -52,12 +81,13 @@ def end_with(name, main, failure):
     except BrokenPipeError:
         status = failure
     except (OSError, MemoryError) as error:
-        tell(f"{name}: {sentence_of(error)}")
-        status = failure
+        status = refuse(verb, sentence_of(error), failure)
+    except Ended as asked:
+        _end_by(verb, asked.args[0])
     leave(status)
 
 
-def parsed(name, parser, failure=2):
+def parsed(verb, parser, failure=2):
     """The command line's options; help and wrong use end the process as end_with() does."""
 
     def raise_again():
@@ -67,14 +97,16 @@ def parsed(name, parser, failure=2):
         return parser.parse_args()
     except (OSError, SystemExit) as error:
         fault = error
-        end_with(name, raise_again, failure)
+        end_with(verb, raise_again, failure)
 
 
 def sentence_of(error):
     if isinstance(error, MemoryError):
         return "memory ran out"
     what = error.strerror or str(error)
-    if error.errno in NO_ROOM:
+    if error.errno == errno.EAGAIN and not error.filename:
+        return f"no process can be started: {what}; {resource.getrlimit(resource.RLIMIT_NPROC)[0]} may run (ulimit -u)"
+    if error.errno in NO_ROOM and "cannot be written" not in what:
         what = f"cannot be written: {what}"
     place = error.filename2 or error.filename  # of a copy the copy
     return f"{place}: {what}" if place else what
