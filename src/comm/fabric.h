@@ -58,8 +58,9 @@ class Fabric {
   virtual void run(Turn& turn) = 0;
 };
 
-/// The fabric of members that are all on this host; null where they cannot share memory. All members call it.
-std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party);
+/// The fabric of members that are all on this host; null where they cannot share memory, which `why` explains. All members
+/// call it.
+std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party, std::string& why);
 
 class Transport;
 /// Of members that reach each other through the transport; `group`: a number that only this group has.

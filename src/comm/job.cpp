@@ -185,12 +185,14 @@ class Job {
   std::unique_ptr<Fabric> connect(const std::string& name, const Party& party) {
     const bool one_host = std::all_of(party.ranks.begin(), party.ranks.end(),
                                       [&](int rank) { return machine_of(rank) == machine_of(party.ranks[0]); });
+    std::string why = one_host ? "shared memory is off" : "the ranks are on several hosts";
     if (options_.shared_memory && one_host)
-      if (auto memory = share_memory(*member_, name, party)) return memory;
-    const std::string why = !one_host                ? "the ranks are on several hosts"
-                            : options_.shared_memory ? "the ranks cannot share memory"
-                                                     : "shared memory is off";
-    if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
+      if (auto memory = share_memory(*member_, name, party, why)) return memory;
+    try {
+      if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
+    } catch (const Error& error) {
+      fail(error.kind(), error.where(), "{}, and {}", why, error.message());
+    }
     return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
                        std::hash<std::string>()(name) % 8192);
   }

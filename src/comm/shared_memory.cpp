@@ -18,6 +18,7 @@
 #include "comm/reduce.h"
 #include "comm/sockets.h"
 #include "support/executor_limits.h"
+#include "support/fault.h"
 
 namespace cairn::comm {
 
@@ -418,17 +419,20 @@ bool one_processor_each(const std::vector<std::string>& members) {
 
 // The memory has no name in the file system: the first member makes it, the others open it through that process, and it goes
 // with the last of them.
-std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party) {
+std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party, std::string& why) {
   const size_t bytes = SharedMemory::bytes_for(static_cast<size_t>(party.size()));
   Socket file;  // closes it at the end
   std::string offer;
+  why = "the ranks cannot share memory";
   if (party.me == 0) {
     file = Socket(memfd_create("cairn-job", MFD_CLOEXEC));
-    if (file && ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0)
-      offer = fmt::format("/proc/{}/fd/{}", getpid(), file.fd());
+    const bool made = file && ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0;
+    offer = made ? fmt::format("/proc/{}/fd/{}", getpid(), file.fd()) : fmt::format("{}: {}", why, reason(errno));
+    if (!made) file.close();
   }
   const std::string path = member.exchange(what + " memory", party.ranks, offer)[0];
-  if (party.me != 0 && !path.empty()) file = Socket(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!path.starts_with('/')) why = path;
+  if (party.me != 0 && path.starts_with('/')) file = Socket(open(path.c_str(), O_RDWR | O_CLOEXEC));
   void* memory = file ? map(file.fd(), bytes) : nullptr;
   const std::vector<std::string> mapped =
       member.exchange(what + " mapped", party.ranks, memory ? own_processors() : std::string());

@@ -1,10 +1,12 @@
 // Jobs of several ranks on this machine: threads with a hub and shared memory among them, and strangers who speak to the hub.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -70,8 +72,9 @@ class Ranks {
 struct Seat {
   Seat(int rank, int size, Member& its) : member(its), party{std::vector<int>(static_cast<size_t>(size)), rank} {
     std::iota(party.ranks.begin(), party.ranks.end(), 0);
-    fabric = share_memory(member, "world", party);
-    if (!fabric) fail(ErrorKind::io, "", "no memory could be shared");
+    std::string why;
+    fabric = share_memory(member, "world", party, why);
+    if (!fabric) fail(ErrorKind::io, "", "{}", why);
   }
   void run(const Request& request, double timeout = 60) {
     member.begin(request, request.digest());
@@ -111,8 +114,7 @@ const std::vector<Collective>& collectives() {
   using N = size_t;
   static const std::vector<Collective> all = {
       {Kind::all_reduce, [](N n, N) { return n; }, [](N i, N, N size, N) { return total(i, size); }},
-      {Kind::reduce, [](N n, N) { return n; },
-       [](N i, N, N size, N rank) { return rank == 1 ? total(i, size) : NAN; }},
+      {Kind::reduce, [](N n, N) { return n; }, [](N i, N, N size, N rank) { return rank == 1 ? total(i, size) : NAN; }},
       {Kind::broadcast, [](N n, N) { return n; }, [](N i, N, N, N) { return value(1, i); }},
       {Kind::all_gather, [](N n, N size) { return n * size; }, [](N i, N n, N, N) { return value(i / n, i % n); }},
       {Kind::gather, [](N n, N size) { return n * size; },
@@ -311,6 +313,21 @@ TEST(Jobs, AnAccountOfItselfThatNobodyCouldReadIsRefused) {
     const auto told = ranks.run([](int, Member&) {});
     EXPECT_EQ(told, std::vector<std::string>(2));
   }
+}
+
+TEST(Jobs, MemoryThatCannotBeSharedSaysWhyOnAllRanks) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+    ::signal(SIGXFSZ, SIG_IGN);
+    const auto told = Ranks(2).run([](int rank, Member& member) { Seat(rank, 2, member); });
+    const auto says = [](const std::string& text) { return text.find("share memory: File too large") != text.npos; };
+    ::_exit(says(told[0]) && says(told[1]) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Jobs, ProcessesJoinSumAndLeave) {
