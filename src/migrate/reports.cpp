@@ -97,7 +97,8 @@ std::string text_report(const Result& result) {
     text += fmt::format("uses of PyTorch: {} supported, {} replaced by a combination, {} missing\n", uses["migrated"],
                         uses["migrated by a combination"], uses["missing"]);
   }
-  text += fmt::format("{} lines in {:.2f} s; readiness {} %\n", result.lines, result.seconds, result.readiness());
+  text += fmt::format("{} lines in {:.2f} s; {}\n", result.lines, result.seconds,
+                      scripts ? fmt::format("readiness {} %", result.readiness()) : "nothing to migrate");
   return text;
 }
 

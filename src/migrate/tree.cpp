@@ -160,6 +160,8 @@ Tree read_tree(const std::string& path, const Options& options) {
     tree.single = true;
     tree.root = at.parent_path().empty() ? fs::path(".") : at.parent_path();
     tree.inputs.push_back(read_input(at, at.filename(), options));
+    if (tree.inputs[0].text.find('\0') != std::string::npos)
+      fail(ErrorKind::invalid_argument, path, "is no script: it holds zero bytes");
   }
   return tree;
 }

@@ -137,6 +137,22 @@ TEST(tree, a_manifest_cannot_reach_outside_or_do_harm) {
   }
 }
 
+TEST(tree, what_is_no_script_is_refused_where_it_is_named_and_never_called_ready) {
+  Folder folder;
+  for (const char* name : {"net.onnx", "weights", "model.om"}) {
+    folder.write(name, std::string("\x08\x07\0\x12 net", 8));
+    try {
+      read_tree(folder / name, {});
+      ADD_FAILURE() << name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.message(), "is no script: it holds zero bytes");
+    }
+  }
+  const std::string told = text_report(migrate(read_tree(folder / "", {}).inputs, {}));
+  EXPECT_NE(told.find("nothing to migrate"), std::string::npos) << told;
+  EXPECT_EQ(told.find("readiness"), std::string::npos) << told;
+}
+
 TEST(tree, globs) {
   EXPECT_TRUE(glob_matches("*.py", "a/b.py"));
   EXPECT_TRUE(glob_matches("a/**", "a/b/c.py"));

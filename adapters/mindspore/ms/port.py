@@ -99,7 +99,7 @@ def compare(options):
     command = [cairn, "migrate", "--to", "mindspore", options.path, "-o", migrated, "--json"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode not in (0, 1):
-        return refuse(f"migration failed: {done.stderr.strip()}", 3)
+        return refuse(f"migration failed: {done.stderr.strip().removeprefix('error: migrate: ')}", 3)
     findings = [{"place": f"{file['path']}:{row['line']}", "text": f"{row['message']}: {row['advice']}"}
                 for file in json.loads(done.stdout)["files"] for row in file["findings"] if row["severity"] != "note"]  # fmt: skip
     for file in migrated.rglob("*.py"):  # the loader that migration writes, in order as the others

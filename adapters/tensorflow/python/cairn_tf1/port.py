@@ -122,7 +122,7 @@ def migrate(options, folder):
         command += ["--exclude", str(work.relative_to(path)) + "/**"] if path in work.parents else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode not in (0, 1):
-            sys.exit(refuse(f"migration failed: {done.stderr.strip()}", 3))
+            sys.exit(refuse(f"migration failed: {done.stderr.strip().removeprefix('error: migrate: ')}", 3))
         shutil.move(migrated, folder)
     recorded.lay_out(path if path.is_dir() else path.parent, folder, {work})
     return json.loads(done.stdout)
