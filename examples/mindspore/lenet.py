@@ -119,7 +119,7 @@ if __name__ == "__main__":
     ds_train = create_dataset(os.path.join(args.data_path, "train"), repeat_size=1)
     model.train(args.epochs, ds_train, callbacks=[ckpoint_cb, LossMonitor(46)], dataset_sink_mode=dataset_sink_mode)
     print("============== Starting Testing ==============")
-    param_dict = load_checkpoint("checkpoint_lenet-{}_46.ckpt".format(args.epochs))
+    param_dict = load_checkpoint("checkpoint_lenet-{}_{}.ckpt".format(args.epochs, ds_train.get_dataset_size()))
     load_param_into_net(network, param_dict)
     ds_eval = create_dataset(os.path.join(args.data_path, "test"))
     acc = model.eval(ds_eval, dataset_sink_mode=dataset_sink_mode)
