@@ -478,6 +478,6 @@ def test_a_script_runs_with_its_arguments_and_the_aliases_are_reported(tmp_path)
 
 def test_a_missing_script_and_one_that_is_not_python_3_are_told(tmp_path):
     done = run_python(["-m", "cairn_tf1", tmp_path / "none.py"])
-    assert done.returncode == 2 and "there is no file" in done.stderr
+    assert done.returncode == 2 and "no such file" in done.stderr
     done = run_script(tmp_path, "print 'two'\n")
     assert done.returncode == 3 and "train.py:1: not Python 3" in done.stderr
