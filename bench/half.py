@@ -5,8 +5,6 @@ packed weights, is taken from a recording of two steps. The losses are those of 
 
 import argparse
 import csv
-import json
-import os
 import statistics
 import subprocess
 import sys
@@ -131,8 +129,7 @@ def main():
                 f"{found['ratio']:8.3f} {found['arena_mib']:10.1f} {found['arena_ratio']:6.3f}  {found['loss']:.5f}",
                 flush=True,
             )
-    if options.json:
-        Path(options.json).write_text(json.dumps({"processors": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, indent=1))
+    training_steps.write_json(options.json, rows)
 
 
 if __name__ == "__main__":

@@ -267,8 +267,13 @@ def main():
             f" {row['peak_mib'][0]:8.0f} {row['peak_mib'][1]:8.0f}  {row['losses'][0]:.5f} {row['losses'][1]:.5f}",
             flush=True,
         )
-    if options.json:
-        Path(options.json).write_text(json.dumps({"processors": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, indent=1))
+    write_json(options.json, rows)
+
+
+def write_json(path, rows):
+    """The rows and the machine's state, where a file is asked for."""
+    if path:
+        Path(path).write_text(json.dumps({"processors": os.cpu_count(), "load": os.getloadavg(), "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

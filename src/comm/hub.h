@@ -81,6 +81,9 @@ class Hub {
   std::thread thread_;
 };
 
+/// What is said of a rank that gives no status.
+inline constexpr std::string_view kSilent = "does not answer (it is stopped, or its machine is not reached)";
+
 /// Who is at fault, from the status of every rank that answered; the report is that of the rank which asked.
 struct Verdict {
   std::string text;

@@ -199,10 +199,8 @@ void Member::inquire(Json report, const std::string& where) {
   send(report);
   await_failure(2 * grace + 1);
   if (!failed())
-    fail_with(
-        fmt::format("{} does not answer (it is stopped, or its machine is not reached) while rank {} waited "
-                    "{:.3g} s {}",
-                    rank_text(members_[0], 0), rank_, waited, where));
+    fail_with(fmt::format("{} {} while rank {} waited {:.3g} s {}", rank_text(members_[0], 0), kSilent, rank_, waited,
+                          where));
   check();
   std::abort();  // check() has thrown
 }

@@ -8,8 +8,6 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr std::string_view kSilent = "does not answer (it is stopped, or its machine is not reached)";
-
 // "all_reduce "w" f32[3] sum (train.py:41)"
 std::string call_text(const Json& call) {
   const std::string text = call.value("text", ""), place = call.value("place", "");

@@ -89,13 +89,7 @@ Apply grayscale(const Options& options) {
   });
 }
 
-Array copied(const Array& image) {
-  Array made = Array::make(image.type, image.shape);
-  std::memcpy(made.bytes(), image.data, image.size());
-  return made;
-}
-
-// Of u8 and f32; the means and shades of gray of f32 have its own scale.
+// A value as u8, rounded and cut, or as f32.
 template <class T>
 T stored(float value) {
   if constexpr (std::is_same_v<T, uint8_t>)
@@ -104,6 +98,7 @@ T stored(float value) {
     return value;
 }
 
+// The shade of gray of a pixel, on the scale of its type.
 template <class T>
 double shade_of(const T* rgb) {
   if constexpr (std::is_same_v<T, uint8_t>)
@@ -127,7 +122,7 @@ void brightness(Array& image, float amount) {
   if (!known) fail(ErrorKind::invalid_argument, "", "expects numbers, found {}", name_of(image.type));
 }
 
-/// f of the colours of a pixel, as u8 or f32.
+/// f of all values of an RGB image, as u8 or f32.
 template <class F>
 void with_colours(Array& image, F&& f) {
   if (image.type.kind == Kind::f32 && channels_of(image) == 3)

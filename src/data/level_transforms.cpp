@@ -181,8 +181,7 @@ Apply cut_out(const Options& options) {
     const int64_t height = image.shape[first ? 1 : 0], width = image.shape[first ? 2 : 1];
     const int64_t planes = first ? image.shape[0] : 1,
                   pixel = image.type.size * (first || image.shape.size() == 2 ? 1 : image.shape[2]);
-    Array made = Array::make(image.type, image.shape);
-    std::memcpy(made.bytes(), image.data, image.size());
+    Array made = copied(image);
     for (int64_t patch = 0; patch < patches && height > 0 && width > 0; ++patch) {
       const int64_t top = random.below(height) - length / 2, left = random.below(width) - length / 2;
       const int64_t begin = std::clamp<int64_t>(left, 0, width), end = std::clamp<int64_t>(left + length, begin, width);

@@ -319,8 +319,7 @@ class MindSource : public Source {
 
 std::vector<std::string> mindrecord_shards(const std::string& path) {
   std::vector<std::string> shards = MindFile(path, false).shards;
-  complete_renames(fs::path(path).parent_path() / shards[0]);
-  shards = MindFile(path, false).shards;
+  if (complete_renames(fs::path(path).parent_path() / shards[0])) shards = MindFile(path, false).shards;
   if (std::find(shards.begin(), shards.end(), fs::path(path).filename()) == shards.end())
     fail(ErrorKind::io, path, "is called [{}] in its header; MindRecord files cannot be renamed",
          fmt::join(shards, ", "));

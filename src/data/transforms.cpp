@@ -177,6 +177,12 @@ Apply each_column(Change change) {
   };
 }
 
+Array copied(const Array& array) {
+  Array made = Array::make(array.type, array.shape);
+  std::memcpy(made.bytes(), array.data, array.size());
+  return made;
+}
+
 Array cast(const Array& from, Kind kind) {
   if (from.type.kind == kind) return from;
   if (from.type.kind == Kind::f16) {

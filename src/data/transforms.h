@@ -46,6 +46,8 @@ std::span<const TransformRow> level_transforms();
 std::span<const TransformRow> warp_transforms();
 
 Apply each_column(Change change);
+/// An array of our own with the same content.
+Array copied(const Array& array);
 /// The array as another kind; to integers by truncation.
 Array cast(const Array& array, Kind kind);
 /// f of each element as float, rounded to even and cut to u8 where that is the kind.

@@ -267,8 +267,7 @@ Apply sharpness(const Options& options) {
   return each_column([range = options.all("factor")](const Array& image, Random& random) {
     channels_of(image);
     const double amount = drawn(range, random);
-    Array made = Array::make(image.type, image.shape);
-    std::memcpy(made.bytes(), image.data, image.size());
+    Array made = copied(image);
     switch (image.type.kind) {
       case Kind::u8: sharpen<uint8_t>(image, amount, made); break;
       case Kind::f32: sharpen<float>(image, amount, made); break;

@@ -127,7 +127,7 @@ std::string list_of_renames(const std::string& path) {
 }
 
 // The list holds pairs of a part file's name and the name that it gets. Only part files are renamed, and only within the folder.
-void complete_listed(const std::string& path) {
+bool complete_listed(const std::string& path) {
   const std::string list = fs::exists(path) ? read_file(path) : "";
   std::vector<std::string> names;
   for (size_t begin = 0, end; (end = list.find('/', begin)) != std::string::npos; begin = end + 1)
@@ -140,10 +140,11 @@ void complete_listed(const std::string& path) {
     const bool failed = !alive && ::rename(part.c_str(), target.c_str()) != 0;
     const int code = errno;
     ::close(file);
-    if (alive) return;
+    if (alive) return false;
     if (failed) refuse(target.string(), "was not replaced when its writer was ended, and cannot be now", code);
   }
   if (!names.empty()) ::unlink(path.c_str());
+  return !names.empty();
 }
 
 void remove_left_parts(const fs::path& path) {
@@ -320,8 +321,8 @@ void PartFile::commit_all(const std::vector<PartFile*>& files) {
   ::unlink(renames.path_.c_str());
 }
 
-void complete_renames(const std::string& path) {
-  complete_listed(list_of_renames(target_of(path).path));
+bool complete_renames(const std::string& path) {
+  return complete_listed(list_of_renames(target_of(path).path));
 }
 
 void hold_part_files() noexcept {

@@ -44,8 +44,8 @@ class PartFile {
   size_t slot_;  // its slot in the list for remove_part_files()
 };
 
-/// Makes the renames that a commit_all() whose first file was `path` has left, if its writer is gone. Throws Error io.
-void complete_renames(const std::string& path);
+/// Makes the renames that a commit_all() whose first file was `path` has left, if its writer is gone; whether there were any. Throws Error io.
+bool complete_renames(const std::string& path);
 
 /// From here on no thread makes another part file, but waits for the end of the process; safe in a signal handler.
 void hold_part_files() noexcept;
