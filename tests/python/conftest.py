@@ -57,6 +57,7 @@ WATCHED_FILES = ("CAIRN_REFERENCE_STEPS", "CAIRN_REFUSED_REPLACEMENTS")
 
 
 def pytest_configure(config):
+    os.environ.pop("PYTHONUNBUFFERED", None)  # several ranks write to one pipe: in whole lines
     for name in WATCHED_FILES:
         handle, os.environ[name] = tempfile.mkstemp(prefix=name.lower() + "_")
         os.close(handle)
