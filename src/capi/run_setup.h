@@ -29,6 +29,7 @@ class Lent {
 class Watcher final : public Observer {
  public:
   Watcher(const Module& module, CairnObserve observe, void* user) : module_(module), observe_(observe), user_(user) {}
+  bool needs_values() const override { return true; }
   void step_begins(const Plan&, size_t, void* const*) override;
   void step_ends(const Plan& plan, size_t index, void* const* buffers) override;
 

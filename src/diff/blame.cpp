@@ -39,6 +39,7 @@ std::optional<Tensor> stand_in(const Tensor& golden, const Tensor& mine) {
 class Grabber final : public Observer {
  public:
   Grabber(const PlannedStep* step, size_t turn, Observer* fault) : step_(step), left_(turn), fault_(fault) {}
+  bool needs_values() const override { return true; }
   void step_begins(const Plan& plan, size_t index, void* const* buffers) override {
     if (fault_) fault_->step_begins(plan, index, buffers);
     if (&plan.steps[index] == step_ && left_ == 0) inputs = grab(plan, step_->inputs, buffers);

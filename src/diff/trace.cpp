@@ -28,6 +28,7 @@ class Tracer final : public Observer {
   Tracer(const Module& module, const Meddling& meddling, Observer* fault, Trace& trace)
       : module_(module), meddling_(meddling), fault_(fault), trace_(trace) {}
 
+  bool needs_values() const override { return true; }
   void plan_begins(const Plan& plan) override {
     if (fault_) fault_->plan_begins(plan);
   }

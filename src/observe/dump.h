@@ -42,6 +42,7 @@ class RunDumper final : public Observer {
   ~RunDumper() override;
   RunDumper(const RunDumper&) = delete;
 
+  bool needs_values() const override { return true; }
   void plan_begins(const Plan& plan) override;
   void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
   void step_ends(const Plan& plan, size_t step, void* const* buffers) override;

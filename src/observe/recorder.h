@@ -48,6 +48,7 @@ class RunRecorder final : public Observer {
   RunRecorder(const RunRecorder&) = delete;
 
   bool watches_steps() const override;
+  bool needs_values() const override { return next_ && next_->needs_values(); }
   void plan_begins(const Plan& plan) override;
   void step_begins(const Plan& plan, size_t step, void* const* buffers) override;
   void step_ends(const Plan& plan, size_t step, void* const* buffers) override;

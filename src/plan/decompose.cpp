@@ -5,6 +5,7 @@
 
 #include "ir/builder.h"
 #include "passes/pipeline.h"
+#include "plan/batch_slices.h"
 #include "plan/items.h"
 #include "plan/keep_narrow.h"
 #include "plan/scans.h"
@@ -153,11 +154,13 @@ size_t decompose(const Module& module, Function& function, const PlanOptions& op
 }
 
 void prepare(const Module& module, Function& function, const PlanOptions& options) {
-  if (std::all_of(options.engines.begin(), options.engines.end(),
-                  [](const Engine* engine) { return engine->memory().is_host(); }))
-    make_scans(function.body);
+  const bool on_host = std::all_of(options.engines.begin(), options.engines.end(),
+                                   [](const Engine* engine) { return engine->memory().is_host(); });
+  if (on_host) make_scans(function.body);
   decompose(module, function, options);
   keep_narrow(function.body);
+  const bool in_loop = options.first_that_stays != SIZE_MAX;
+  if (on_host && !in_loop && !options.every_value && function.updates.empty()) slice_batches(function.body);
 }
 
 }  // namespace cairn

@@ -75,6 +75,7 @@ class Planner {
         exchanges_(
             *plan_, [this](size_t i) { return memory_of(i); }, [this](size_t i) { return updated_by(i); }) {
     plan_->function = std::move(function);
+    plan_->every_value = options.every_value;
   }
 
   std::shared_ptr<const Plan> make() {
@@ -441,6 +442,7 @@ class Planner {
     std::vector<Dims> dims;
     for (const auto& param : body.params) dims.push_back(param->type.is_tensor() ? param->type.shape.sizes() : Dims());
     step.bodies = {step.programs[0]->plan(dims)};
+    step.cost.flops = static_cast<double>(scan.turns) * step.bodies[0]->flops;
     for (size_t i = 0; i < scan.first.size(); ++i) {
       const Value* row =
           i < scan.scanned ? body.params[scan.carried + i].get() : body.results[scan.carried + i - scan.scanned];

@@ -28,6 +28,7 @@ struct PlanOptions {
   bool reuse_memory = true;
   std::shared_ptr<PlanBudget> budget = std::make_shared<PlanBudget>(SIZE_MAX);
   size_t first_that_stays = SIZE_MAX;  // of a loop's body: params from here on are the same in every turn
+  bool every_value = false;  // each value of the function is a step's result, once: for those who look at values
 };
 
 struct Buffer {
@@ -81,11 +82,12 @@ struct Plan {
   std::vector<Dims> output_dims;  // of results with static dims, else empty
   std::unique_ptr<Program> rest;  // the nodes that depend on dynamic dims, if any; its results are the function's
   std::map<MemorySpace*, size_t> arena_bytes;
-  size_t live_bytes = 0;  // largest sum of live host buffers at any step: a lower bound for the host arena
-  size_t objects = 0;     // number of HostValues in a context
-  double flops = 0;       // of all steps, without loops and branches
-  bool brief = false;     // one worker is done before others would be awake: it runs the steps alone
-  size_t own_bytes = 0;   // approximate size of the plan itself and of its generated code
+  size_t live_bytes = 0;     // largest sum of live host buffers at any step: a lower bound for the host arena
+  size_t objects = 0;        // number of HostValues in a context
+  double flops = 0;          // of all steps and scans, without other loops and branches
+  bool every_value = false;  // PlanOptions
+  bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
+  size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
   /// Hash of all kernels and types: plans with equal ids give equal bits.
   std::string id() const;
@@ -98,10 +100,10 @@ class Program {
           Packer& packer);
   ~Program();
   /// The plan for these dims (one list per param; empty for non-tensors); made at the first call. Throws as
-  /// specialise() does, and Error unsupported when no engine takes a node.
-  std::shared_ptr<const Plan> plan(std::span<const Dims> dims) const;
+  /// specialise() does, and Error unsupported when no engine takes a node. `every_value`: as PlanOptions has it.
+  std::shared_ptr<const Plan> plan(std::span<const Dims> dims, bool every_value = false) const;
   /// The plan whose dims `same` accepts, or null; allocates nothing.
-  std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same) const;
+  std::shared_ptr<const Plan> find(FunctionRef<bool(const std::vector<Dims>&)> same, bool every_value = false) const;
   const Function& function() const { return *function_; }
   const Module& module() const { return *module_; }
   /// Until it has plans of its own that chose for themselves, plans take over choices from those of `other`, a program of
@@ -133,8 +135,9 @@ class Program {
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer, const Plan* sibling = nullptr);
 
-/// A copy of the function for these input dims, with types inferred again and shape computations folded.
+/// A copy of the function for these input dims, with types inferred again and shape computations folded. Cheap values are
+/// computed again behind others rather than kept, unless `once`.
 /// Throws Error invalid_argument when the dims do not fit the declared input types, invalid_model when an op refuses.
-std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims);
+std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims, bool once = false);
 
 }  // namespace cairn

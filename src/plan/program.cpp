@@ -37,29 +37,31 @@ Program::Program(std::shared_ptr<const Module> module, std::unique_ptr<Function>
 
 Program::~Program() { options_.budget->remove(this); }
 
-std::shared_ptr<const Plan> Program::find(FunctionRef<bool(const std::vector<Dims>&)> same) const {
+std::shared_ptr<const Plan> Program::find(FunctionRef<bool(const std::vector<Dims>&)> same, bool every_value) const {
   const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
   for (const auto& [dims, plan] : plans_) {
-    if (!same(dims)) continue;
+    if (plan->every_value != (every_value || options_.every_value) || !same(dims)) continue;
     plan->contexts->touch();
     return plan;
   }
   return nullptr;
 }
 
-std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims) const {
+std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every_value) const {
   auto same = [&](const std::vector<Dims>& key) {
     return std::equal(key.begin(), key.end(), dims.begin(), dims.end());
   };
-  if (auto plan = find(same)) return plan;
-  auto plan = make_plan(module_, specialise(*function_, dims), options_, *packer_, sibling().get());
+  if (auto plan = find(same, every_value)) return plan;
+  PlanOptions options = options_;
+  options.every_value = every_value || options.every_value;
+  auto plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, sibling().get());
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
     for (const auto& [key, other] : plans_)
-      if (same(key)) return other;  // made meanwhile by another thread
+      if (other->every_value == options.every_value && same(key)) return other;  // made meanwhile by another thread
     plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
-    if (!plan->sibling) sibling_ = plan;
+    if (!plan->sibling && !plan->every_value) sibling_ = plan;
     plan->contexts->touch();
     if (plans_.size() > kMostPlans) {
       auto oldest = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {

@@ -122,7 +122,9 @@ ReferenceShare reference_share(const Plan& plan, const Module& module, const Pla
 
 ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, const PlanOptions& options) {
   auto function = specialise(module.main(), dims);
-  prepare(module, *function, options);
+  PlanOptions whole = options;
+  whole.every_value = true;
+  prepare(module, *function, whole);
   const Uses uses(function->body);
   Shares shares(module, options);
   for (const Item& item : make_items(module, *function, uses, options).list) {

@@ -331,13 +331,15 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
   StopScope stop({.cancel = options.cancel});
   FlushDenormals flush;
   const size_t count = impl.input_of.size();
-  auto plan = impl.program->find([&](const std::vector<Dims>& known) {
+  const bool every_value = options.observer && options.observer->needs_values();
+  const auto same = [&](const std::vector<Dims>& known) {
     for (size_t i = 0; i < count; ++i) {
       auto dims = impl.dims_of(i, inputs);
       if (!std::equal(known[i].begin(), known[i].end(), dims.begin(), dims.end())) return false;
     }
     return true;
-  });
+  };
+  auto plan = impl.program->find(same, every_value);
   if (!plan) {
     std::vector<Dims> dims(count);
     for (size_t i = 0; i < count; ++i) {
@@ -347,7 +349,7 @@ void Model::run(std::span<const TensorRef> inputs, OutputAllocator allocate, con
     std::vector<Dims> sizes;
     for (const TensorRef& input : inputs) sizes.emplace_back(input.dims.begin(), input.dims.end());
     impl.check_sizes(sizes);
-    plan = impl.program->plan(dims);
+    plan = impl.program->plan(dims, every_value);
   }
   check_estimate(*plan, stop.seconds_left());
   Scratch<const void*> scratch(count);

@@ -45,6 +45,8 @@ class Observer {
   virtual void plan_begins(const Plan&) {}
   /// Called when a plan begins: whether to observe its steps.
   virtual bool watches_steps() const { return true; }
+  /// Whether the run is to have each value of the model as a step's result: it then runs by a plan of its own.
+  virtual bool needs_values() const { return false; }
   virtual void step_begins(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   virtual void step_ends(const Plan&, size_t /*step*/, void* const* /*buffers*/) {}
   /// Called instead of step_ends for a step that threw, but not for the control-flow steps around it.

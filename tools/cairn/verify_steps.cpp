@@ -17,6 +17,7 @@ class Checker : public Observer {
  public:
   explicit Checker(const Module& module) : module_(module) {}
 
+  bool needs_values() const override { return true; }
   void step_begins(const Plan& plan, size_t number, void* const* buffers) override {
     const PlannedStep& step = plan.steps[number];
     if (!is_fast(step)) return;
