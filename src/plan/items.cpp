@@ -5,6 +5,7 @@
 #include <queue>
 
 #include "ir/collective.h"
+#include "plan/at_once.h"
 
 namespace cairn {
 
@@ -16,15 +17,17 @@ bool is_constant(const Node& node) {
 
 // Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or
 // yield only results of the function go first, so that the live ranges of gradients are short; the others follow
-// program order. What needs the results of collectives comes after what does not, so that they go on meanwhile.
+// program order. What needs the results of collectives comes after what does not, so that they go on meanwhile. Scans wait
+// until nothing else is ready, so that those that may run at once are neighbours.
 class Order {
  public:
   Order(const Function& function, Items& items)
       : function_(function), items_(items), followers_(items.list.size()), waits_(items.list.size(), 0),
-        first_(items.list.size(), false), level_(items.list.size(), 0) {
+        first_(items.list.size(), false), scan_(items.list.size(), false), level_(items.list.size(), 0) {
     for (const auto& node : function.body.nodes) position_.emplace(node.get(), position_.size());
     for (size_t i = 0; i < items.list.size(); ++i)
       for (const Node* node : items.list[i].group.nodes) item_of_[node] = i;
+    find_scans();
     find_levels();
     follow_makers();
     follow_effects();
@@ -39,6 +42,7 @@ class Order {
   bool sort() {
     auto later = [&](size_t a, size_t b) {
       if (level_[a] != level_[b]) return level_[a] > level_[b];
+      if (scan_[a] != scan_[b]) return bool{scan_[a]};
       return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b);
     };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
@@ -46,11 +50,14 @@ class Order {
       if (!waits_[i]) ready.push(i);
     std::vector<size_t> order;
     while (!ready.empty()) {
-      const size_t i = ready.top();
-      ready.pop();
-      order.push_back(i);
-      for (size_t follower : followers_[i])
-        if (!--waits_[follower]) ready.push(follower);
+      const size_t done = order.size();
+      do {
+        order.push_back(ready.top());
+        ready.pop();
+      } while (scan_[order[done]] && !ready.empty() && scan_[ready.top()]);
+      for (size_t i = done; i < order.size(); ++i)
+        for (size_t follower : followers_[order[i]])
+          if (!--waits_[follower]) ready.push(follower);
     }
     if (order.size() != waits_.size()) return false;
     std::vector<Item> sorted;
@@ -75,6 +82,12 @@ class Order {
     if (earlier == later) return;
     followers_[earlier].push_back(later);
     ++waits_[later];
+  }
+
+  // A single scan has no neighbour to wait for.
+  void find_scans() {
+    for (size_t i = 0; i < items_.list.size(); ++i) scan_[i] = is_quiet_scan(items_.list[i].group.last());
+    if (std::count(scan_.begin(), scan_.end(), true) < 2) scan_.assign(scan_.size(), false);
   }
 
   // An item's level: the collectives on the longest way to it.
@@ -105,7 +118,7 @@ class Order {
   void follow_effects() {
     for (const auto& node : function_.body.nodes) {
       auto item = item_of_.find(node.get());
-      if ((node->op->pure() && node->regions.empty()) || item == item_of_.end()) continue;
+      if (item == item_of_.end() || scan_[item->second] || (node->op->pure() && node->regions.empty())) continue;
       if (!effects_.empty()) after(effects_.back().second, item->second);
       effects_.emplace_back(position_.at(node.get()), item->second);
     }
@@ -154,7 +167,7 @@ class Order {
   std::unordered_map<const Node*, size_t> position_, item_of_;
   std::vector<std::vector<size_t>> followers_;
   std::vector<size_t> waits_;
-  std::vector<bool> first_;
+  std::vector<bool> first_, scan_;
   std::vector<size_t> level_;
   std::vector<std::pair<size_t, size_t>> effects_;  // position of the node, item
 };

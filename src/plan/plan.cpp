@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/control.h"
+#include "plan/at_once.h"
 #include "plan/context.h"
 #include "plan/decompose.h"
 #include "plan/exchanges.h"
@@ -98,10 +99,10 @@ class Planner {
     }
     finish_outputs();
     exchanges_.end();
+    run_scans_at_once(*plan_, [this](size_t i) { return memory_of(i); });
     place_buffers();
     number_arguments();
-    for (const PlannedStep& step : plan_->steps) plan_->flops += step.cost.flops;
-    plan_->brief = is_brief();
+    estimate();
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
     plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes);
     return std::move(plan_);
@@ -116,14 +117,15 @@ class Planner {
     if (sibling_) plan_->sibling = earlier_->function;
   }
 
-  bool is_brief() const {
+  void estimate() {
     constexpr double kBrief = 20e3, kFlops = 50, kBytes = 20;  // ns; per ns
-    double time = 0;
+    bool control = false;
     for (const PlannedStep& step : plan_->steps) {
-      if (step.control) return false;
-      time += step.cost.flops / kFlops + step.cost.bytes / kBytes;
+      plan_->flops += step.cost.flops;
+      plan_->time += step.cost.flops / kFlops + step.cost.bytes / kBytes;
+      control = control || step.control;
     }
-    return time < kBrief;
+    plan_->brief = !control && plan_->time < kBrief;
   }
 
   // The plan's approximate size: averages per node and step, plus the constants that were folded for these dims.

@@ -66,6 +66,7 @@ struct PlannedStep {
   std::string kernel;                   // "cpu/conv_brgemm 14x32", "copy", "while"
   bool beside = false;                  // a collective that goes on while later steps run (exchanges.h)
   size_t waits = 0;                     // that so many of those that go on beside have ended before this step
+  size_t at_once = 1;                   // so many steps from this one on run at the same time (at_once.h)
   Cost cost;
   size_t first_argument = 0;  // index in the context's argument list, where inputs and then outputs follow
   size_t first_inner = 0;     // index in the context's list of inner contexts, where those of the bodies follow
@@ -85,6 +86,7 @@ struct Plan {
   size_t live_bytes = 0;     // largest sum of live host buffers at any step: a lower bound for the host arena
   size_t objects = 0;        // number of HostValues in a context
   double flops = 0;          // of all steps and scans, without other loops and branches
+  double time = 0;           // ns that one worker takes by estimate, without loops and branches
   bool every_value = false;  // PlanOptions
   bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code

@@ -249,6 +249,13 @@ void run_steps(const Plan& plan, Context& context, const Module& module, const R
       });
       continue;
     }
+    if (const size_t count = plan.steps[i].at_once; count > 1 && !options.observer) {
+      executor_of(plan, options).run(static_cast<int>(count), [&, first = i](int scan, int) {
+        run_named(plan, first + static_cast<size_t>(scan), context, module, options);
+      });
+      i += count - 1;
+      continue;
+    }
     if (observer) observer->step_begins(plan, i, context.buffers());
     run_named(plan, i, context, module, options, observer);
     if (observer) observer->step_ends(plan, i, context.buffers());

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 
 #include "autodiff/differentiate.h"
@@ -308,6 +310,41 @@ TEST(Scans, AListOfOneElementIsCarriedAsThatElement) {
 TEST(Scans, ATurnThatWouldFailStaysALoop) {
   const Module module = parse(setting("%i2", "2", "", "%y = list_stack %all : f32[?, 2]"));
   EXPECT_THROW(Model::make(clone(module), {})->run({numbers({3, 2}, 1)}), Error);
+}
+
+/// Two such loops; the second one's rows depend on the first loop unless they are `apart`.
+std::string two_recurrences(int64_t turns, bool apart) {
+  std::string layer = recurrent(turns, "8");
+  layer.replace(layer.find("@main"), 5, "@layer");
+  layer.replace(layer.find("module @m {"), 11,
+                fmt::format(R"(module @m {{
+  func @main(%x: f32[{0}, 8, 3], %w: f32[3, 3], %b: f32[3]) -> (%y: f32[?, 8, 3], %z: f32[?, 8, 3]) {{
+    %y = call %x, %w, %b {{callee = @layer}} : f32[?, 8, 3]
+    %s = reduce_sum %y {{axes = [0, 1]}} : f32[3]
+    %r = add %x, %{1} : f32[{0}, 8, 3]
+    %z = call %r, %w, %b {{callee = @layer}} : f32[?, 8, 3]
+    return %y, %z
+  }})",
+                            turns, apart ? "b" : "s"));
+  return layer;
+}
+
+TEST(Scans, ThoseThatDoNotDependOnEachOtherRunAtOnce) {
+  for (const bool apart : {true, false}) {
+    const Module module = parse(two_recurrences(900, apart));
+    const std::vector<Tensor> inputs{numbers({900, 8, 3}, 1), numbers({3, 3}, 2), numbers({3}, 3)};
+    check(module, inputs);
+    const auto together = Model::make(clone(module), {.threads = 2}),
+               alone = Model::make(clone(module), {.threads = 1});
+    const auto plan = together->plan(std::vector<Dims>{{900, 8, 3}, {3, 3}, {3}});
+    const auto at_once = std::count_if(plan->steps.begin(), plan->steps.end(),
+                                       [](const PlannedStep& step) { return step.scan && step.at_once == 2; });
+    EXPECT_EQ(at_once, apart ? 1 : 0) << kernels_of(*plan);
+    for (int run = 0; run < 20; ++run) {
+      const std::vector<Tensor> a = together->run(inputs), b = alone->run(inputs);
+      for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(std::memcmp(a[i].data(), b[i].data(), a[i].bytes()), 0) << run;
+    }
+  }
 }
 
 }  // namespace

@@ -210,6 +210,75 @@ def encoder_of_torch():
     return Call(lambda p, x: p["net"](x), net=encoder(128, 4, 3)), normal(1, 100, 128)
 
 
+def linear_attention():
+    """Performers: positive random features in place of the softmax."""
+
+    def run(p, ids):
+        x = p["words"](ids)
+        for qkv, out, norm in zip(p["qkv"], p["out"], p["norm"]):
+            q, k, v = qkv(norm(x)).reshape(1, 150, 3, 6, 20).permute(2, 0, 3, 1, 4).unbind(0)
+            q, k = (F.softplus(part @ p["drawn"].weight.T) for part in (q, k))
+            mixed = (q @ (k.transpose(-2, -1) @ v)) / (q @ k.sum(2)[..., None] + 1e-3)
+            x = x + out(mixed.transpose(1, 2).reshape(1, 150, 120))
+        return p["head"](x.mean(1))
+
+    several = lambda make: nn.ModuleList([make() for _ in range(3)])  # noqa: E731
+    return Call(run, words=nn.Embedding(3000, 120), drawn=nn.Linear(20, 50, False), qkv=several(lambda: nn.Linear(120, 360)),
+                out=several(lambda: nn.Linear(120, 120)), norm=several(lambda: nn.LayerNorm(120)), head=nn.Linear(120, 10)), tokens(1, 150, words=3000)  # fmt: skip
+
+
+def temporal_fusion():
+    class Gated(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.a, self.b, self.gate, self.norm = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 2 * width), nn.LayerNorm(width)
+
+        def forward(self, x):
+            return self.norm(x + F.glu(self.gate(self.b(F.elu(self.a(x))))))
+
+    def run(p, past, known):
+        chosen = lambda x, name: (p[name](x)[..., None] * F.softmax(p[name + "s"](x), -1)[..., None, :]).mean(-1)  # noqa: E731
+        a, state = p["past"](chosen(past, "x"))
+        b, _ = p["future"](chosen(known, "k"), state)
+        h = p["g1"](torch.cat([a, b], 1))
+        scores = p["q"](h[:, 70:]).reshape(1, 14, 4, 12).transpose(1, 2) @ p["key"](h).reshape(1, 84, 4, 12).permute(0, 2, 3, 1)
+        return p["out"](p["g2"](h[:, 70:] + p["o"](scores.softmax(-1).mean(1) @ p["v"](h))))
+
+    return Call(run, x=nn.Linear(9, 48), xs=nn.Linear(9, 9), k=nn.Linear(5, 48), ks=nn.Linear(5, 5), past=nn.LSTM(48, 48, batch_first=True),
+                future=nn.LSTM(48, 48, batch_first=True), g1=Gated(48), g2=Gated(48), q=nn.Linear(48, 48), key=nn.Linear(48, 48), v=nn.Linear(48, 12),
+                o=nn.Linear(12, 48), out=nn.Linear(48, 3)), normal(1, 70, 9), normal(1, 14, 5)  # fmt: skip
+
+
+def oblivious_trees():
+    """Soft decision trees (NODE) of depth 5, 64 candidates."""
+
+    def run(p, x):
+        split = torch.sigmoid(p["split"](x).reshape(64, 100, 5, 1))
+        split = torch.cat([split, 1 - split], -1)
+        reached = split[:, :, 0]
+        for level in range(1, 5):
+            reached = (reached[..., None] * split[:, :, level, None]).flatten(2)
+        return p["leaves"](reached.flatten(1))
+
+    return Call(run, split=nn.Linear(61, 500), leaves=nn.Linear(3200, 1)), normal(64, 61)
+
+
+def source_separation():
+    """A TasNet: an encoder of waves, dilated blocks over 1-D channels, a mask, a transposed decoder."""
+
+    def block(dilation):
+        return residual(nn.Conv1d(64, 128, 1), nn.PReLU(), nn.GroupNorm(1, 128), nn.Conv1d(128, 128, 3, 1, dilation, dilation, groups=128),
+                        nn.PReLU(), nn.GroupNorm(1, 128), nn.Conv1d(128, 64, 1))  # fmt: skip
+
+    def run(p, wave):
+        made = F.relu(p["encode"](wave))
+        masks = torch.sigmoid(p["masks"](p["blocks"](p["norm"](made)))).reshape(1, 2, 64, -1)
+        return p["decode"]((masks * made[:, None])[0])
+
+    return Call(run, encode=nn.Conv1d(1, 64, 16, 8), norm=nn.GroupNorm(1, 64), blocks=nn.Sequential(*[block(2**i) for i in range(6)]),
+                masks=nn.Conv1d(64, 128, 1), decode=nn.ConvTranspose1d(64, 1, 16, 8)), normal(1, 1, 8000)  # fmt: skip
+
+
 def deepfm():
     def run(p, ids, x):
         v = p["v"](ids)

@@ -378,6 +378,75 @@ def optical_flow_warp():
     return Call(run, flow=nn.Sequential(conv(6, 32), conv(32, 32), nn.Conv2d(32, 2, 3, 1, 1))), image(128), image(128)[..., ::-1].copy()
 
 
+def perceiver():
+    """64 latents attend to 3000 pixels, then to themselves."""
+
+    def run(p, x):
+        x = p["pixels"](x.flatten(2).transpose(1, 2)) + p["places"].weight
+        h = p["latents"].weight[None]
+        for cross, norm, own in zip(p["cross"], p["norms"], p["own"]):
+            q, (k, v) = cross[0](h), cross[1](norm(x)).chunk(2, -1)
+            h = own(h + (q @ k.transpose(-2, -1) / 10).softmax(-1) @ v)
+        return p["head"](h.mean(1))
+
+    cross = nn.ModuleList([nn.ModuleList([nn.Linear(100, 100), nn.Linear(100, 200)]) for _ in range(2)])
+    return Call(run, pixels=nn.Linear(3, 100), places=nn.Embedding(3000, 100), latents=nn.Embedding(64, 100), cross=cross,
+                norms=nn.ModuleList([nn.LayerNorm(100) for _ in range(2)]), own=nn.ModuleList([encoder(100, 5, 2) for _ in range(2)]),
+                head=nn.Linear(100, 10)), normal(1, 3, 50, 60)  # fmt: skip
+
+
+def unet_of_volumes():
+    block = lambda i, o: nn.Sequential(nn.Conv3d(i, o, 3, 1, 1), nn.InstanceNorm3d(o, affine=True), nn.LeakyReLU())  # noqa: E731
+
+    def run(p, x):
+        first = p["a"](x)
+        second = p["b"](F.max_pool3d(first, 2))
+        low = p["c"](F.max_pool3d(second, 2))
+        up = p["d"](torch.cat([p["up1"](low), second], 1))
+        return p["out"](torch.cat([F.interpolate(up, scale_factor=2, mode="trilinear"), first], 1))
+
+    return Call(run, a=block(1, 16), b=block(16, 32), c=block(32, 48), up1=nn.ConvTranspose3d(48, 32, 2, 2), d=block(64, 24),
+                out=nn.Conv3d(40, 3, 1)), normal(1, 1, 20, 36, 44)  # fmt: skip
+
+
+def retina_pyramid():
+    """Heads shared by the levels of a pyramid, of an image with odd sizes."""
+
+    def run(p, x):
+        c3 = p["c3"](x)
+        c4 = p["c4"](c3)
+        c5 = p["c5"](c4)
+        p5 = p["l5"](c5)
+        p4 = p["l4"](c4) + F.interpolate(p5, c4.shape[2:])
+        p3 = p["l3"](c3) + F.interpolate(p4, c3.shape[2:])
+        found = []
+        for level in (p3, p4, p5, p["p6"](c5)):
+            for name, width in (("classes", 20), ("places", 4)):
+                found.append(p[name](level).permute(0, 2, 3, 1).reshape(1, -1, width))
+        return torch.cat(found[::2], 1).sigmoid(), torch.cat(found[1::2], 1)
+
+    many = lambda out: nn.Sequential(*[conv(64, 64) for _ in range(2)], nn.Conv2d(64, 9 * out, 3, 1, 1))  # noqa: E731
+    return Call(run, c3=nn.Sequential(conv(3, 24, 3, 2), conv(24, 48, 3, 2), conv(48, 64, 3, 2)), c4=conv(64, 96, 3, 2), c5=conv(96, 128, 3, 2),
+                l3=nn.Conv2d(64, 64, 1), l4=nn.Conv2d(96, 64, 1), l5=nn.Conv2d(128, 64, 1), p6=nn.Conv2d(128, 64, 3, 2, 1), classes=many(20),
+                places=many(4)), normal(1, 3, 203, 267)  # fmt: skip
+
+
+def capsules_by_routing():
+    def run(p, x):
+        h = p["b"](F.relu(p["a"](x))).reshape(1, 32, 8, -1).permute(0, 1, 3, 2).reshape(1, -1, 8)
+        squash = lambda s: s * (s.pow(2).sum(-1, keepdim=True) / (1 + s.pow(2).sum(-1, keepdim=True))) * torch.rsqrt(  # noqa: E731
+            s.pow(2).sum(-1, keepdim=True) + 1e-7
+        )
+        votes = torch.einsum("bic,nicd->bnid", squash(h), p["turn"].weight.reshape(10, -1, 8, 16))
+        logits = torch.zeros_like(votes[..., :1])
+        for _ in range(3):
+            made = squash((logits.softmax(1) * votes).sum(2, keepdim=True))
+            logits = logits + (votes * made).sum(-1, keepdim=True)
+        return made.pow(2).sum(-1).sqrt().flatten(1)
+
+    return Call(run, a=nn.Conv2d(1, 64, 9), b=nn.Conv2d(64, 256, 9, 2), turn=nn.Embedding(10 * 1152 * 8, 16)), image(28, 1)
+
+
 def dcgan_generator():
     up = lambda i, o: nn.Sequential(nn.ConvTranspose2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU())  # noqa: E731
     return nn.Sequential(

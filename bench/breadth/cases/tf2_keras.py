@@ -140,6 +140,48 @@ def convolutions_3d():
                           layers.AveragePooling3D(), layers.GlobalAveragePooling3D(), layers.Dense(10)), x, y)  # fmt: skip
 
 
+def perceiver():
+    inputs = tf.keras.Input([50, 50, 3])
+    x = layers.Dense(72)(layers.Reshape([2500, 3])(inputs)) + layers.Embedding(2500, 72)(tf.range(2500))
+    h = tf.zeros_like(x[:, :48]) + layers.Embedding(48, 72)(tf.range(48))
+    for _ in range(2):
+        h = h + layers.MultiHeadAttention(1, 72)(layers.LayerNormalization()(h), layers.LayerNormalization()(x))
+        for _ in range(2):
+            inner = layers.LayerNormalization()(h)
+            h = h + layers.MultiHeadAttention(6, 12)(inner, inner)
+            h = h + layers.Dense(72)(layers.Dense(144, activation="gelu")(layers.LayerNormalization()(h)))
+    return fit(tf.keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling1D()(h))), *images(50, batch=6))
+
+
+def unet_of_volumes():
+    inputs = tf.keras.Input([12, 28, 28, 2])
+    norm = lambda x, width: layers.ReLU()(layers.BatchNormalization()(layers.Conv3D(width, 3, padding="same")(x)))  # noqa: E731
+    first = norm(inputs, 12)
+    second = norm(layers.MaxPool3D()(first), 24)
+    low = norm(layers.MaxPool3D()(second), 40)
+    up = norm(layers.Concatenate()([layers.Conv3DTranspose(24, 2, 2)(low), second]), 24)
+    up = norm(layers.Concatenate()([layers.UpSampling3D()(up), first]), 12)
+    random = np.random.RandomState(0)
+    x, y = tf.constant(random.randn(2, 12, 28, 28, 2).astype("f")), tf.constant((random.rand(2, 12, 28, 28, 1) > 0.9).astype("f"))
+
+    def dice(wanted, made):
+        both = tf.reduce_sum(wanted * made, [1, 2, 3])
+        return 1 - tf.reduce_mean((2 * both + 1) / (tf.reduce_sum(wanted, [1, 2, 3]) + tf.reduce_sum(made, [1, 2, 3]) + 1))
+
+    return fit(tf.keras.Model(inputs, layers.Conv3D(1, 1, activation="sigmoid")(up)), x, y, loss=dice)
+
+
+def convnext():
+    inputs = tf.keras.Input([60, 60, 3])
+    x = layers.LayerNormalization(epsilon=1e-6)(layers.Conv2D(48, 4, 4)(inputs))
+    for width in (48, 96):
+        x = x if width == 48 else layers.Conv2D(width, 2, 2)(layers.LayerNormalization(epsilon=1e-6)(x))
+        for _ in range(2):
+            h = layers.LayerNormalization(epsilon=1e-6)(layers.DepthwiseConv2D(7, padding="same")(x))
+            x = x + layers.Dense(width)(layers.Dense(4 * width, activation="gelu")(h))
+    return fit(tf.keras.Model(inputs, layers.Dense(10)(layers.GlobalAveragePooling2D()(x))), *images(60))
+
+
 def unet_transposed():
     inputs = tf.keras.Input([64, 64, 3])
     a = layers.Conv2D(16, 3, padding="same", activation="relu")(inputs)
