@@ -276,6 +276,8 @@ def _matmul(name, ranks):
                 raise ValueError(
                     f"For '{name}', the dimension of '{argument}' does not fit, but got shape {each.shape}."
                 )
+        if name == "BatchMatMul" and len(x.shape) == len(y.shape) == 2:
+            raise ValueError(f"For '{name}', an input must have 3 dimensions or more, but got {x.shape} and {y.shape}.")
         if basic.nptype(x) != basic.nptype(y):
             raise TypeError(f"For '{name}', the dtypes of the inputs must be equal, but got {x.dtype} and {y.dtype}.")
         return core.matmul(x, y, transpose_a=self.transpose_a, transpose_b=self.transpose_b)
