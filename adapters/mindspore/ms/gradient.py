@@ -11,7 +11,6 @@ import contextlib
 import numpy
 
 from cairn.ms import core, promote
-from cairn.ms.refusal import WrongType
 from cairn.ms.tape import Scope
 from cairn.ms.tensor import Tensor
 
@@ -76,17 +75,33 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
         return _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers)
     asked = [each for i in positions for each in tensors_of(arguments[i])]
     if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
-        floats = [_with_floats(each) if i in positions else each for i, each in enumerate(arguments)]
-        try:
-            with _mixing():
-                _, made, _ = _differentiate(function, floats, keywords, positions, (), _with_floats(seed), has_aux)
-        except WrongType:
-            pass
-        else:
+        made = _of_integers(function, arguments, keywords, positions, seed, has_aux)
+        if made is not None:
             types = iter([promote.nptype(each) for each in asked])
             made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
             return core.prepared(function)(*arguments, **(keywords or {})), made, []
     return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
+
+
+def _of_integers(function, arguments, keywords, positions, seed, has_aux):
+    """The gradients where integers count as float32 numbers: all of them, or those that the function takes as such; None without any."""
+
+    def attempt(chosen):
+        given = [_with_floats(each) if i in chosen else each for i, each in enumerate(arguments)]
+        try:
+            with _mixing():
+                return _differentiate(function, given, keywords, positions, (), _with_floats(seed), has_aux)[1]
+        except TypeError:
+            return None
+
+    made = attempt(positions)
+    if made is None and len(positions) > 1:
+        chosen = []
+        for each in positions:
+            trial = attempt([*chosen, each])
+            if trial is not None:
+                made, chosen = trial, [*chosen, each]
+    return made
 
 
 def _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers):

@@ -11,6 +11,7 @@ _PARTS = {
                   "profiler", "common.api", "ops.composite"),
     "mindspore.train": ("mindspore.nn.metrics",),
     "mindspore.nn": ("layer", "loss", "metrics", "optim", "wrap", "dynamic_lr", "learning_rate_schedule", "grad"),
+    "mindspore.ops.function": ("mindspore.ops.composite", "mindspore.ops.operations"),
     "mindspore.ops.composite": ("mindspore.ops.function",),
     "mindspore.ops.operations": ("mindspore.ops.operations._grad_ops",),
     "mindspore.ops": ("operations", "functional", "function", "composite"),

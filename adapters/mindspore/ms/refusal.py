@@ -52,3 +52,11 @@ def fault(error):
     made = (WrongType if of_type else WrongValue)(text)
     made.kind, made.where, made.report = error.kind, error.where, error.report
     return made
+
+
+def of_index(error):
+    """The exception for a cairn.Error of an operator that ran: an index outside of what it gathers from is told in MindSpore's words."""
+    found = re.search(r"gather: index (-?\d+) is out of range for (\d+) elements", str(error))
+    if found is None:
+        return error
+    return RuntimeError(f"For 'Gather', the 'input_indices' should be in the range [-{found[2]}, {found[2]}), but got {found[1]}.")

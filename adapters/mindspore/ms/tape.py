@@ -4,6 +4,8 @@ The calls between the inputs and a result become one function of the builder, wi
 which is compiled and kept by its structure: a second step of the same calls compiles nothing. Where a script's own function
 stands in between (bprop of a Cell, a hook), the calls before and after it are functions of their own."""
 
+import functools
+
 import numpy
 
 from cairn import _cairn
@@ -15,12 +17,20 @@ _compiled = {}  # key of a segment: its gradients as a kept.Function
 
 
 class Value:
-    """What a tensor held when it was recorded: elements, and the call that made them."""
+    """What a tensor held when it was recorded: elements, and the call that made them. later: what a Parameter holds since it was assigned."""
 
-    __slots__ = ("tape", "array", "record", "used")
+    __slots__ = ("tape", "array", "record", "used", "later")
 
     def __init__(self, tape, array, record=None):
-        self.tape, self.array, self.record, self.used = tape, array, record, False
+        self.tape, self.array, self.record, self.used, self.later = tape, array, record, False, None
+
+    def versions(self):
+        """The value and those of the same Parameter after it."""
+        value, found = self, []
+        while value is not None:
+            found.append(value)
+            value = value.later
+        return found
 
 
 class Record:
@@ -120,7 +130,7 @@ class Tape:
         mark = parameter._mark
         if mark is not None and mark.tape is self and mark.used:
             mark.array = mark.array.copy()  # the calls before read what it held then
-            parameter._mark = None
+            mark.later = parameter._mark = Value(self, parameter._array)
         numpy.copyto(parameter._array, core.elements(value), casting="same_kind")
 
     def custom(self, forward, backward, inputs):
@@ -184,9 +194,10 @@ class Scope:
 
     def gradients(self, results, seeds, wanted):
         """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
-        ones."""
+        ones. The gradient by a Parameter is the sum of those by all that it held: an assignment passes none on to the value."""
         tape = self._tape
-        values = [each if isinstance(each, Value) else tape.value(each) for each in wanted]
+        versions = [each.versions() if isinstance(each, Value) else [tape.value(each)] for each in wanted]
+        values = [value for each in versions for value in each]
         calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
         pending = {}
         core.here.recorder = tape if tape.depth > 1 else None
@@ -201,8 +212,10 @@ class Scope:
                 _through_cut(part, pending, active)
             else:
                 _through_calls(part, pending, active, nested)
-        made = [pending.get(value) for value in values]
-        made = [wrap(numpy.zeros_like(v.array)) if g is None else g for g, v in zip(made, values)]
+        made = []
+        for each in versions:
+            found = [pending[value] for value in each if value in pending]
+            made.append(functools.reduce(core.add, found) if found else wrap(numpy.zeros_like(each[0].array)))
         core.here.recorder = tape
         return made
 

@@ -14,9 +14,10 @@ import weakref
 import numpy
 from cairn import Error
 from cairn.ms import core, gradient, kept
-from cairn.ms.refusal import Forbidden, Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured, of_index
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
+from . import source
 from .graph import Graph, settings_of
 
 DEPTH = 1000  # of calls, as MindSpore's max_call_depth
@@ -116,7 +117,10 @@ class Compiled(kept.Function):
         arrays = _apart(arrays, written)
         arrays += [laid(each._array, order) for each, order in zip(self._states, self._orders)]
         self.used()
-        made = self.model.call(arrays)
+        try:
+            made = self.model.call(arrays)
+        except Error as error:
+            raise of_index(error) from None
         for write, values in self._shown:
             write(*_filled(values, made))
         return _filled(self._result, made)
@@ -243,6 +247,13 @@ def _captured(target, signature, arguments, keywords):
         raise
     except RecursionError:
         raise Uncaptured("a recursion has no end that is known when it is compiled") from None
+    except Uncaptured:
+        raise
+    except Exception as error:
+        unknown = source.undefined_name(error)
+        if unknown is not None:
+            raise unknown from error
+        raise
     finally:
         core.here.recorder = None
         sys.setrecursionlimit(limit)

@@ -4,6 +4,7 @@ from types import FunctionType
 
 import numpy
 from cairn.ms.promote import cast, together
+from cairn.ms.refusal import Wrong
 from cairn.ms.tensor import Tensor
 
 from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
@@ -147,7 +148,7 @@ class _Join:
 
     def _fail(self, name, a, b, what="Type"):
         shown = "the returned value" if name == RESULT else f"'{name}'" if name.isidentifier() else name
-        raise TypeError(
+        raise (Wrong if what == "Shape" else TypeError)(
             f"{what} Join Failed: {shown} is {type_text(a)} where the condition at {place_of(self._line)} is true, and "
             f"{type_text(b)} where it is false; both branches must give the same type and shape"
         )

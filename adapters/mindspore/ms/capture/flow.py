@@ -15,7 +15,7 @@ from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
 from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, graph, not_, or_, seen  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, graph, not_, or_, place_of, seen  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -53,6 +53,8 @@ def set_attribute(target, name, value, line):
         if isinstance(value, Tensor) and not hasattr(value, "requires_grad"):
             core.assign(held, value)
             return
+        if not isinstance(value, (Tensor, int, float)):
+            raise TypeError(f"'.{name}' is a Parameter and cannot be set to {type(value).__name__} at {place_of(line)}")
     if own is not None and hasattr(target, "_cells") and any(map(is_symbolic, tensors_of(value))):
         raise Uncaptured(f"'.{name}' of a Cell is set to a tensor; only Parameters can be assigned", line)
     if own is not None and len(own.scopes) > 1:

@@ -81,6 +81,7 @@ class Graph:
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
         self.shown = []  # (function that prints, its arguments) in order
+        self.differentiated = []  # the Gradients that are open
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
     # Values
@@ -192,7 +193,16 @@ class Graph:
                 made = core.cast(symbolic(made), dtype=held.dtype)._value
             if made.shape != held.shape:
                 made = core.broadcast_to(symbolic(made), list(held.shape))._value
-        self.write(parameter, made)
+        self.write(parameter, self._apart(parameter, made) if self.differentiated and made.dtype.kind == "f" else made)
+
+    def _apart(self, parameter, value):
+        """The value as a Parameter holds it: gradients end there, and are those of the Parameter where these are taken."""
+        held = core.stop_gradient(symbolic(value))
+        for each in self.differentiated:
+            leaf = each.leaves.get(parameter)
+            if leaf is not None:  # adds 0 and passes its gradient on
+                held = core.add(held, core.sub(symbolic(leaf), core.stop_gradient(symbolic(leaf))))
+        return held._value
 
     def write(self, parameter, value):
         """From here on the state holds the Value."""
@@ -289,13 +299,14 @@ class Gradients:
     """Gradients of what is captured meanwhile: see cairn.ms.gradient."""
 
     def __init__(self, graph):
-        self._graph = graph
+        self._graph, self.leaves = graph, {}
 
     def __enter__(self):
+        self._graph.differentiated.append(self)
         return self
 
     def __exit__(self, *exception):
-        return None
+        self._graph.differentiated.remove(self)
 
     def _fresh(self, value):
         return self._graph.typed(self._graph.builder.add("identity", [value.handle], {}, 1)[0])
@@ -305,7 +316,7 @@ class Gradients:
 
     def parameter(self, parameter):
         made = self._fresh(self._graph.state(parameter))
-        self._graph.scopes[-1].states[parameter] = made
+        self._graph.scopes[-1].states[parameter] = self.leaves[parameter] = made
         return symbolic(made)
 
     def gradients(self, results, seeds, wanted):

@@ -1,11 +1,16 @@
 """The syntax tree of a function that runs, found in its file."""
 
 import ast
+import builtins
+import dis
 import linecache
+import os
+import traceback
 import types
 
 from cairn.ms.refusal import Uncaptured
 
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _trees = {}
 
 
@@ -64,3 +69,26 @@ def _same(node, code):
 def inner_code(code, name):
     """The code object of a function defined directly in another."""
     return next(each for each in code.co_consts if isinstance(each, types.CodeType) and each.co_name == name)
+
+
+def undefined_name(error):
+    """A NameError with the place of the first name that the functions of the traceback use and nobody defined; None without one. It is
+    looked for after any error: what depends on captured tensors may fail before the name is reached."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    codes = {frame.f_code: frame.f_globals for frame in frames if not frame.f_code.co_filename.startswith(_HERE)}
+    for code, known in codes.items():
+        for name, line in _global_names(code):
+            if name not in known and not hasattr(builtins, name):
+                text = linecache.getline(code.co_filename, line).strip()
+                return NameError(f"The symbol '{name}' is not defined.\nIn file {code.co_filename}({line})\n    {text}")
+    return None
+
+
+def _global_names(code):
+    """(name, line) of the globals that the code and the functions in it read."""
+    for each in dis.get_instructions(code):
+        if each.opname == "LOAD_GLOBAL" and each.positions.lineno:
+            yield each.argval, each.positions.lineno
+    for each in code.co_consts:
+        if isinstance(each, types.CodeType):
+            yield from _global_names(each)

@@ -92,6 +92,8 @@ def scatter_nd(x, indices, updates, mode):
 
 
 def scatter_new(indices, updates, shape):
+    if nptype(updates).kind == "b":
+        return cast(core.scatter_nd(wide(indices), cast(updates, np.int32), ints(shape)), bool)
     return core.scatter_nd(wide(indices), updates, ints(shape))
 
 

@@ -1,6 +1,5 @@
 """Update rules of optimisers: new values of a parameter and its slots, from numbers that are tensors or Python's."""
 
-import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics.basic import nptype, number
 
@@ -177,13 +176,11 @@ def ada_delta(p, accum, update_accum, g, lr, rho, epsilon):
 
 
 def signed(p, m, g, lr, beta, alpha, decay, power):
-    """AddSign, or PowerSign with `power`."""
+    """AddSign, or with `power` PowerSign, which raises e to alpha times the sign, as MindSpore documents it."""
     m = mixed(m, g, beta)
     agree = core.mul(core.mul(core.sign(g), core.sign(m)), of(decay, g))
     if power:
-        scale = core.exp(core.mul(agree, number(np.log(alpha) if not hasattr(alpha, "shape") else 1.0, g)))
-        if hasattr(alpha, "shape"):
-            scale = core.pow(of(alpha, g), agree)
+        scale = core.exp(mul(agree, of(alpha, g)))
     else:
         scale = core.add(agree, of(alpha, g))
     return core.sub(p, mul(core.mul(scale, g), of(lr, g))), m

@@ -1,6 +1,7 @@
 """Checks of arguments: `Validator` and `Rel`, the private names that scripts import."""
 
 import enum
+import re
 
 import numpy as np
 
@@ -209,6 +210,13 @@ def twice(x):
     if isinstance(x, (tuple, list)) and len(x) == 2 and all(map(_is_int, x)):
         return x
     raise TypeError(f"The argument must be an int or two ints, but got {x!r}.")
+
+
+def _check_str_by_regular(target, reg=r"^\w+[0-9a-zA-Z_\.]*$", flag=re.ASCII, prim_name=None):
+    """A name of letters, digits, _ and dots, which does not begin with a dot."""
+    if not re.match(reg, target, flag):
+        raise ValueError(f"For '{prim_name}', the value '{target}' is illegal: it does not match {reg!r}.")
+    return True
 
 
 check_bool, check_int_positive = Validator.check_bool, Validator.check_positive_int

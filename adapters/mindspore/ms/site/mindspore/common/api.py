@@ -64,5 +64,14 @@ class _Executor:
     def __call__(self, obj, *args, phase="predict"):
         return obj(*args)
 
+    def sync(self):
+        """Nothing is under way: operators have run when their call returns."""
+
+    def is_first_cell(self):
+        return core.here.recorder is None
+
+    def set_grad_flag(self, flag):
+        """Gradients are recorded where they are asked for."""
+
 
 _executor = _cell_graph_executor = _pynative_executor = _Executor()

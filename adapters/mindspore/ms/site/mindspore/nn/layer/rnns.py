@@ -133,8 +133,20 @@ class _FlatLSTM(Cell):
     def construct(self, x, hx):
         if self.batch_first:
             x = core.transpose(x, permutation=[1, 0, 2])
-        y, h, c, _, _ = self.lstm(x, *hx, self.weight)
+        if isinstance(hx[0], (tuple, list)):
+            y, h, c = self._by_layers(x, *hx)
+        else:
+            y, h, c, _, _ = self.lstm(x, *hx, self.weight)
         return (core.transpose(y, permutation=[1, 0, 2]) if self.batch_first else y), (h, c)
+
+
+    def _by_layers(self, x, hidden, cells):
+        """As on CPUs: tuples of the states and of the weights of each layer."""
+        given = self.lstm
+        for h, c, weight in zip(hidden, cells, self.weight):
+            layer = P.LSTM(x.shape[-1], given.hidden_size, 1, given.has_bias, given.bidirectional, given.dropout)
+            x, h, c, _, _ = layer(x, h, c, weight)
+        return x, h, c
 
 
 class LSTM(Cell):

@@ -1,6 +1,6 @@
 """Operators as functions: `ops.relu(x)`."""
 
-from cairn.ms import modules
+from cairn.ms import modules, names
 
 import types
 
@@ -28,3 +28,4 @@ _arguments.name(_found)
 globals().update(_found)
 __all__ = list(_found)
 modules.share(__name__)
+__getattr__ = names.lazy(__name__)

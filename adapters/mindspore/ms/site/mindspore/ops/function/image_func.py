@@ -119,3 +119,14 @@ def nms_with_mask(bboxes, iou_threshold=0.5):
 def msort(input):
     """Rows in rising order."""
     return reductions.sort(input, 0)[0]
+
+
+def deformable_conv2d(x, weight, offsets, kernel_size, strides, padding, bias=None, dilations=(1, 1, 1, 1), groups=1, deformable_groups=1,
+                      modulated=True):  # fmt: skip
+    """A convolution whose elements are moved by offsets."""
+    for name, value in {"kernel_size": kernel_size, "strides": strides, "padding": padding, "dilations": dilations}.items():
+        if not isinstance(value, tuple):
+            raise TypeError(f"For 'deformable_conv2d', the type of '{name}' must be tuple, but got {type(value).__name__}.")
+    moved = P.DeformableOffsets(strides, padding, kernel_size, dilations, "NCHW", deformable_groups, modulated)(x, offsets)
+    out = P.Conv2D(weight.shape[0], kernel_size, 1, "valid", 0, (1, 1, *kernel_size), 1, groups)(moved, weight)
+    return out if bias is None else P.BiasAdd()(out, bias)

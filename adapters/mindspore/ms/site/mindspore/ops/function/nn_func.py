@@ -326,3 +326,17 @@ def normalize(x, p=2, axis=1, epsilon=1e-12):
 
 
 del _name, _primitive
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """(loss, logarithms of the forward variables) of connectionist temporal classification."""
+    return P.CTCLossV2(blank, reduction, zero_infinity)(log_probs, targets, input_lengths, target_lengths)
+
+
+def bidense(input1, input2, weight, bias=None):
+    """input1 * weight[i] * input2 for each i, and the bias."""
+    x, y = (basic.reshape(each, (-1, each.shape[-1])) for each in (input1, input2))
+    wide = P.MatMul()(x, basic.reshape(core.transpose(weight, permutation=[1, 0, 2]), (weight.shape[1], -1)))
+    wide = basic.reshape(wide, (-1, weight.shape[0], weight.shape[2]))
+    out = core.reduce_sum(core.mul(wide, basic.expand(y, 1)), axes=[2], keep_dims=False)
+    return basic.reshape(out if bias is None else core.add(out, bias), (*input1.shape[:-1], weight.shape[0]))

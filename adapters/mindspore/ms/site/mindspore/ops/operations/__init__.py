@@ -17,6 +17,7 @@ from mindspore.ops.operations import (
     padding_ops,
     random_ops,
     recurrent_ops,
+    sampling_ops,
     scatter_ops,
     searching_ops,
     sparse_ops,
@@ -28,7 +29,7 @@ from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWith
 
 _modules = (
     math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, comm_ops, image_ops, optimizer_ops, more_ops,
-    linalg_ops, searching_ops, vision_ops, sparse_ops, _inner_ops,
+    linalg_ops, searching_ops, vision_ops, sparse_ops, sampling_ops, _inner_ops,
 )  # fmt: skip
 _found = {
     name: value

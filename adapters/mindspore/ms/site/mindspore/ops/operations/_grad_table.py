@@ -50,6 +50,8 @@ _CONV3D = {
     "out_channel": REQUIRED, "kernel_size": REQUIRED, "mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "group": 1,
     "data_format": "NCDHW",
 }  # fmt: skip
+_DEFORMED = {"strides": REQUIRED, "pads": REQUIRED, "ksize": REQUIRED, "dilations": (1, 1, 1, 1), "data_format": "NCHW", "deformable_groups": 1,
+             "modulated": True}  # fmt: skip
 _DEPTHWISE = {"channel_multiplier": REQUIRED, "kernel_size": REQUIRED, "pad_mode": "valid", "pad": 0, "pads": 0, "mode": 3, "stride": 1,
               "dilation": 1, "group": 1}  # fmt: skip
 
@@ -69,6 +71,10 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
      {"p": 1, "margin": 1.0, "reduction": "mean"}),
     ("MultilabelMarginLossGrad", "dy x target _", lambda self: _first(P.MultilabelMarginLoss(self.reduction)), "x target", {"reduction": "mean"}),
     ("SoftMarginLossGrad", "x y dy", lambda self: P.SoftMarginLoss(self.reduction), "x y", {"reduction": "mean"}),
+    ("CTCLossV2Grad", "dy x targets input_lengths target_lengths _ _",
+     lambda self: _first(P.CTCLossV2(self.blank, self.reduction, self.zero_infinity)), "x targets input_lengths target_lengths",
+     {"blank": 0, "reduction": "none", "zero_infinity": False}),
+    ("DeformableOffsetsGrad", "dy x offsets", lambda self: _own(self, P.DeformableOffsets, *_DEFORMED), "x offsets", _DEFORMED),
     ("NLLLossGrad", "x dy target weight _", lambda self: _first(P.NLLLoss(self.reduction)), "x target weight", {"reduction": "mean"}),
     ("MedianGrad", "dy x _ _", lambda self: _first(_own(self, P.Median, "global_median", "axis", "keep_dims")), "x",
      {"global_median": False, "axis": 0, "keep_dims": False}),
@@ -125,7 +131,7 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
     ("UpsampleTrilinear3DGrad", "dy", lambda self: _own(self, P.UpsampleTrilinear3D, "output_size", "scales", "align_corners"), "x",
      {"input_size": REQUIRED, "output_size": None, "scales": None, "align_corners": False}),
 )  # fmt: skip
-_BY = {"Dilation2DBackpropFilter": (1,), "Conv3DBackpropFilter": (1,), "DepthwiseConv2dNativeBackpropFilter": (1,),
+_BY = {"DeformableOffsetsGrad": (0, 1), "Dilation2DBackpropFilter": (1,), "Conv3DBackpropFilter": (1,), "DepthwiseConv2dNativeBackpropFilter": (1,),
        "CropAndResizeGradBoxes": (1,), "GridSampler2DGrad": (0, 1), "GridSampler3DGrad": (0, 1)}  # fmt: skip
 _SHAPES = {"GatherDGrad": "shape", "UpsampleNearest3DGrad": "input_size", "UpsampleTrilinear3DGrad": "input_size"}
 _SIZED = {  # which sizes of the result they are

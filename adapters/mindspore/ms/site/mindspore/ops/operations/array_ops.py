@@ -1,11 +1,10 @@
 """Primitives of shapes, types, indexing, joining, scattering."""
 
 import math
-import re
 
 import numpy as np
 from cairn import Error
-from cairn.ms import core, level
+from cairn.ms import core, level, refusal
 from cairn.ms.numerics import arrays, basic, reductions
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
@@ -207,10 +206,7 @@ def _gather(self, x, indices, axis):
     try:
         return arrays.gather(x, indices, axis, getattr(self, "batch_dims", 0))
     except Error as error:
-        found = re.search(r"index (-?\d+) is out of range for (\d+) elements", str(error))
-        if found is None:
-            raise
-        raise RuntimeError(f"For 'Gather', the 'input_indices' should be in the range [-{found[2]}, {found[2]}), but got {found[1]}.") from None
+        raise refusal.of_index(error) from None
 
 
 Gather = GatherV2 = primitive("Gather", _gather, "Parts of x along an axis by index.", batch_dims=0)

@@ -9,7 +9,7 @@ from mindspore.ops.operations._form import REQUIRED, Operator, binary, pair, pri
 
 _FLOATS = {
     "Exp": core.exp, "Expm1": core.expm1, "Log": core.log, "Log1p": core.log1p, "Sqrt": core.sqrt,
-    "Rsqrt": core.rsqrt, "Reciprocal": core.reciprocal, "Inv": core.reciprocal, "Sin": core.sin, "Cos": core.cos,
+    "Rsqrt": core.rsqrt, "Sin": core.sin, "Cos": core.cos,
     "Tan": core.tan, "Asin": core.asin, "ACos": core.acos, "Atan": core.atan, "Sinh": core.sinh, "Cosh": core.cosh,
     "Asinh": core.asinh, "Acosh": core.acosh, "Atanh": core.atanh, "Erf": core.erf, "Erfc": core.erfc,
     "Erfinv": core.erf_inverse, "Lgamma": core.log_gamma, "Digamma": core.digamma, "BesselI0e": core.bessel_i0e,
@@ -26,6 +26,21 @@ def _bessel(name, of_exponential):
     return unary(name, compute)
 
 
+def _reciprocal(x):
+    """1 / x; of whole numbers what C's division gives, with 0 for 1 / 0."""
+    if basic.is_float(x):
+        return core.reciprocal(x)
+    zero = core.equal(x, basic.number(0, x))
+    return core.select(zero, basic.number(_of_zero(basic.nptype(x)), x), core.truncate_div(basic.like(x, 1), core.select(zero, basic.number(1, x), x)))
+
+
+def _of_zero(dtype):
+    """What NumPy's reciprocal gives for a whole 0."""
+    with np.errstate(all="ignore"):
+        return np.reciprocal(np.zeros(1, dtype))[0]
+
+
+Reciprocal, Inv = unary("Reciprocal", _reciprocal, "number"), unary("Inv", _reciprocal, "number")
 for _name, _row in _FLOATS.items():
     globals()[_name] = unary(_name, _row)
 for _name, _row in _NUMBERS.items():
@@ -228,9 +243,14 @@ CumSum, CumProd = _running("CumSum", reductions.cumsum), _running("CumProd", red
 def _cum_extreme(name, row, combine):
     def compute(self, x):
         values = reductions.cumulative(combine, tensor(x, name, "number"), self.axis)
+        hits = core.equal(x, values)
+        if basic.is_float(x):  # the first NaN is the extreme from there on
+            nan = core.is_nan(x)
+            before = reductions.cumsum(basic.cast(nan, np.int32), self.axis, exclusive=True)
+            hits = core.select(core.greater(before, np.int32(0)), core.less(before, np.int32(0)), core.or_(hits, nan))
         size = x.shape[self.axis % len(x.shape)]
         places = np.arange(size, dtype=np.int32).reshape([-1] + [1] * (len(x.shape) - 1 - self.axis % len(x.shape)))
-        found = core.select(core.equal(x, values), places, np.int32(-1))
+        found = core.select(hits, places, np.int32(-1))
         return values, reductions.cumulative(core.maximum, found, self.axis)
 
     return primitive(name, compute, "Running extreme along the axis and its last place.", axis=REQUIRED)
@@ -256,6 +276,8 @@ def _matmul(name, ranks):
                 raise ValueError(
                     f"For '{name}', the dimension of '{argument}' does not fit, but got shape {each.shape}."
                 )
+        if name == "BatchMatMul" and len(x.shape) == len(y.shape) == 2:
+            raise ValueError(f"For '{name}', an input must have 3 dimensions or more, but got {x.shape} and {y.shape}.")
         if basic.nptype(x) != basic.nptype(y):
             raise TypeError(f"For '{name}', the dtypes of the inputs must be equal, but got {x.dtype} and {y.dtype}.")
         return core.matmul(x, y, transpose_a=self.transpose_a, transpose_b=self.transpose_b)

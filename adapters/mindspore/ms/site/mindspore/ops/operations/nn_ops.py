@@ -128,12 +128,14 @@ def _window(self, axes):
 
 def _conv_inputs(self, x, w, rank):
     for each, argument in ((x, "x"), (w, "weight")):
-        if len(tensor(each, self.name, "any", argument).shape) != rank:
+        tensor(each, self.name, "number", argument)
+    if basic.nptype(x) != basic.nptype(w):
+        raise TypeError(f"For '{self.name}', x and weight must have one dtype, but got {x.dtype} and {w.dtype}.")
+    for each, argument in ((x, "x"), (w, "weight")):
+        if len(each.shape) != rank:
             raise ValueError(
                 f"For '{self.name}', the '{argument}' must have {rank} dimensions, but got shape {tuple(each.shape)}."
             )
-    if basic.nptype(x) != basic.nptype(w):
-        raise TypeError(f"For '{self.name}', x and weight must have one dtype, but got {x.dtype} and {w.dtype}.")
     return getattr(self, "data_format", "NCHW")
 
 
@@ -371,7 +373,8 @@ AdaptiveAvgPool3D = primitive(
 
 
 def _batch_norm(self, x, scale, bias, mean, variance):
-    tensor(x, self.name, "float")
+    for each in (x, scale, bias) if self.is_training else (x, scale, bias, mean, variance):
+        tensor(each, self.name, "float")
     if not self.is_training:
         return (
             norms.batch_norm(x, scale, bias, mean, variance, self.epsilon, self.data_format),
