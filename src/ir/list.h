@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "ir/tensor.h"
+#include "support/sole_owner.h"
 
 namespace cairn {
 
@@ -24,8 +24,7 @@ class ListElements {
   }
   void set(size_t i, Shared x) {
     auto& chunk = chunks_[i / kChunk];
-    if (!chunk || chunk.use_count() != 1) chunk = chunk ? std::make_shared<Chunk>(*chunk) : std::make_shared<Chunk>();
-    std::atomic_thread_fence(std::memory_order_acquire);  // former sharers' reads happen before the write below
+    if (!is_sole_owner(chunk)) chunk = chunk ? std::make_shared<Chunk>(*chunk) : std::make_shared<Chunk>();
     (*chunk)[i % kChunk] = std::move(x);
   }
   void set(size_t i, Tensor x) { set(i, std::make_shared<const Tensor>(std::move(x))); }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "ops/kernels.h"
+#include "support/sole_owner.h"
 
 namespace cairn::random {
 
@@ -46,7 +47,7 @@ inline Philox read_state(const Tensor& state) {
 }
 /// Overwrites an earlier state in place when its buffer is not shared, so that repeated runs do not allocate.
 inline void write_state(const Philox& state, Tensor& to) {
-  if (!is_state(to) || to.owner().use_count() != 1) to = Tensor::uninitialized(kU64, {3});
+  if (!is_state(to) || !is_sole_owner(to.owner())) to = Tensor::uninitialized(kU64, {3});
   auto* numbers = static_cast<uint64_t*>(to.mutable_data());
   numbers[0] = state.key, numbers[1] = state.low, numbers[2] = state.high;
 }

@@ -14,7 +14,7 @@ inline constexpr std::string_view kPage = R"page(<!DOCTYPE html>
 @media(prefers-color-scheme:dark){:root{--contraction:#6f96f5;--vector:#46b881;--fallback:#f0707c;--control:#b794e6;--gap:#3a4454}}
 .tiles{grid-template-columns:repeat(auto-fit,minmax(130px,1fr))}.tile b{font-size:22px}th{position:sticky;top:0;background:var(--card);cursor:pointer}tbody tr:hover{background:color-mix(in srgb,var(--accent) 10%,transparent)}
 .row{display:flex;gap:10px;align-items:center;margin-bottom:8px;flex-wrap:wrap}.row h2{margin:0;flex:1}li{margin-bottom:8px}rect.op:hover{stroke:var(--ink);stroke-width:1}
-input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:4px 8px}input{width:220px}.key{display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 4px 0 12px}
+input,select{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:4px 8px}input{width:220px}.key{display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 4px 0 8px}
 .bar{display:inline-block;height:9px;border-radius:2px;vertical-align:middle;background:var(--accent);margin-right:6px}
 </style></head><body><main>
 <h1 id="title">Profile</h1><div class="soft" id="about"></div><div class="tiles" id="tiles"></div>
@@ -41,7 +41,7 @@ tile(time(data.median_busy),"median iteration, begin to end");tile(time(data.med
 tile(data.op_count.toLocaleString("en"),"steps recorded");tile((100*data.overhead).toFixed(2)+" %","cost of recording");
 if(!data.advice.length)$("advice").append(el("li","Nothing stands out."));
 for(const a of data.advice){const l=el("li");l.append(el("div",a.text),el("div",a.evidence,"soft"));$("advice").append(l)}
-const keys=(id,list)=>{for(const[c,t]of list){const k=el("span",undefined,"key");k.style.background="var(--"+c+")";$(id).append(k,t)}};
+const keys=(id,list)=>{for(const[c,t]of list){const k=el("span",undefined,"key");k.style.background="var(--"+c+")";const both=el("span");both.style.whiteSpace="nowrap";both.append(k,t);$(id).append(both," ")}};
 keys("keys1",[["host","host, before"],["contraction","steps"],["gap","no step"]]);keys("keys2",[["contraction","matrix"],["vector","element-wise"],["fallback","slow engine"],["control","control"],["copy","copy"]]);
 function iterations(){const g=$("iterations"),W=wide("iterations"),L=60,R=W-8,B=168,T=24,n=data.iterations.length,w=(R-L)/Math.max(n,1);box(g,W,206);
 const totals=data.iterations.map(i=>Math.max(0,i[1])+i[2]+i[3]).sort((a,b)=>a-b),cap=n?Math.max(Math.min(totals[n-1],4*totals[n>>1]),1e-3):1,Y=v=>B-(B-T)*Math.min(1,v/cap);

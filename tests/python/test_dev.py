@@ -71,6 +71,15 @@ def test_a_skip_counts_only_for_hardware_and_sanitizers(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 2 failed, 2 skipped"
 
 
+def test_what_runs_threads_runs_under_the_thread_sanitizer_too():
+    (memory, all_of_them), (threads, threaded) = suite.sanitized(suite.parse(["--sanitize"]))
+    assert (memory, threads) == ("address,undefined", "thread")
+    assert "test_ops" in all_of_them and "test_support" in threaded and set(threaded) < set(all_of_them)
+    assert suite.sanitized(suite.parse(["--sanitize", "ops"])) == [("address,undefined", ["test_ops"])]
+    assert suite.sanitized(suite.parse(["--sanitize-threads"])) == [("thread", threaded)]
+    assert suite.sanitized(suite.parse(["--sanitize-threads", "ops"])) == [("thread", ["test_ops"])]
+
+
 def test_no_test_at_all_is_a_failure(capsys):
     assert suite._summary([]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"

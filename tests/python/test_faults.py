@@ -272,6 +272,18 @@ def test_a_signal_to_the_commands_in_python_is_told_and_ends_the_scripts(words, 
     assert not os.path.exists(f"/proc/{script}") and not [*tmp_path.rglob("*.part")]
 
 
+def test_a_signal_to_a_script_is_the_scripts_and_what_was_being_written_goes_with_the_next_write(tmp_path):
+    ending = "import os, signal\nos.fsync = lambda handle: os.kill(os.getpid(), signal.SIGTERM)\n"
+    (tmp_path / "ended.py").write_text(ending + MINDSPORE_SCRIPT)
+    (tmp_path / "ms.py").write_text(MINDSPORE_SCRIPT)
+    (tmp_path / "net.ckpt").write_text("as before")
+    done = subprocess.run([BIN / "cairn", "ms", "ended.py", "save"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGTERM and done.stderr == ""
+    assert (tmp_path / "net.ckpt").read_text() == "as before" and len([*tmp_path.glob("*.part")]) == 1
+    subprocess.run([BIN / "cairn", "ms", "ms.py", "save"], cwd=tmp_path, check=True)
+    assert (tmp_path / "net.ckpt").stat().st_size > 20 and not [*tmp_path.glob("*.part")]
+
+
 def without_threads(words):
     """The words under another user, whom limits bind, with the right to read what is root's."""
     user = ["setpriv", "--reuid", "65534", "--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]

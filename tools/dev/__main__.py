@@ -19,8 +19,8 @@ HELP = """usage: ./dev COMMAND
   demo                 train a small CNN, convert it, run it, compare: out/demo/index.html
   test [FILTER...]     all tests; FILTER keeps the programs and files whose name holds one of the words
        --all           also the long ones; continues where an earlier --all stopped
-       --sanitize      C++ tests under the address and undefined-behaviour sanitizers, --sanitize-threads under the
-                       thread sanitizer (docs/dev/sanitizers.md)
+       --sanitize      C++ tests under the address and undefined-behaviour sanitizers, those of threads under the
+                       thread sanitizer too; --sanitize-threads: that alone (docs/dev/sanitizers.md)
        --shard i/n     the i-th of n equal parts, i from 1
   fuzz [NAME...]       damaged input to what reads files, with clang (./dev fuzz --help)
   check                format, lint, build, test: what to run before handing in
@@ -55,7 +55,8 @@ def test(arguments):
     options = suite.parse(arguments)
     setup(peers=True, mindspore=options.all)
     if options.sanitize:
-        build.sanitized(options.sanitize, options.filter)
+        for sanitizers, programs in suite.sanitized(options):
+            build.sanitized(sanitizers, programs)
     else:
         build.build(tests=True, peers=True)
     return suite.run_suite(options)

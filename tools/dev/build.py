@@ -78,11 +78,14 @@ def _install(wheel, environment):
         stamp.write_text(digest)
 
 
-def sanitized(sanitizers, words):
-    """The test programs whose names hold one of the words, under these sanitizers."""
+def test_programs():
+    """The names of the C++ test programs: one for each folder of tests that has sources."""
+    return [f"test_{tests.name}" for tests in sorted((ROOT / "tests").iterdir()) if any(tests.glob("*.cpp"))]
+
+
+def sanitized(sanitizers, programs):
+    """Compiles these test programs under these sanitizers."""
     folder = sanitized_folder(sanitizers)
-    names = [f"test_{tests.name}" for tests in sorted((ROOT / "tests").iterdir()) if any(tests.glob("*.cpp"))]
-    programs = [name for name in names if not words or any(word in name for word in words)]
     with step(f"compile with sanitizers ({sanitizers})"):
         options = ["-DCAIRN_TESTS=ON", "-DCAIRN_PYTHON=OFF", f"-DCAIRN_SANITIZE={sanitizers}"]
         run(["cmake", "-S", ROOT, "-B", folder, "-GNinja", *options])

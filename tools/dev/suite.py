@@ -25,7 +25,12 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 TOGETHER = PYTHON_TESTS / "mindspore"  # whose many small files share one process
 JOB_SECONDS = {False: 1500, True: 6 * 3600}  # one job's limit; the second with --all and sanitizers
 WORKERS = 2
-SANITIZERS = {"--sanitize": "address,undefined", "--sanitize-threads": "thread"}
+MEMORY, THREADS = "address,undefined", "thread"  # sanitizers, as the compiler names them
+SANITIZE = {
+    "--sanitize": (MEMORY, "the C++ tests under the address and undefined-behaviour sanitizers, those of threads under both"),
+    "--sanitize-threads": (THREADS, "the C++ tests of threads, or those of the words, under the thread sanitizer alone"),
+}
+THREADED = ("test_support", "test_runtime", "test_data")  # what runs on several threads at once
 PARTS = {"tests/python/test_networks.py": 12}  # jobs of a file with --all, so that an hour's work is not begun again
 
 
@@ -48,8 +53,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="./dev test")
     parser.add_argument("filter", nargs="*", help="keep programs and files whose name holds one of these words")
     parser.add_argument("--all", action="store_true", help="also the long tests; continues where an --all stopped")
-    for option, sanitizers in SANITIZERS.items():
-        summary = f"the C++ tests under sanitizers ({sanitizers})"
+    for option, (sanitizers, summary) in SANITIZE.items():
         parser.add_argument(option, action="store_const", const=sanitizers, dest="sanitize", help=summary)
     parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="i/n", help="the i-th of n parts, i from 1")
     parser.add_argument("--update", action="store_true", help="rewrite expected texts; review the difference")
@@ -105,8 +109,16 @@ def _print_job(name, outcome):
     print(text, flush=True)
 
 
+def sanitized(options):
+    """What `options` ask for under sanitizers: pairs of these and the names of test programs."""
+    chosen = [name for name in build.test_programs() if not options.filter or any(word in name for word in options.filter)]
+    threaded = [name for name in chosen if name in THREADED]
+    if options.sanitize == THREADS:
+        return [(THREADS, chosen if options.filter else threaded)]
+    return [(sanitizers, names) for sanitizers, names in [(MEMORY, chosen), (THREADS, threaded)] if names]
+
+
 def _native_jobs(options):
-    folder = build.sanitized_folder(options.sanitize) if options.sanitize else build.BUILD
     index, count = options.shard
     environment = {
         "GTEST_TOTAL_SHARDS": str(count),
@@ -115,10 +127,14 @@ def _native_jobs(options):
         "UBSAN_OPTIONS": "print_stacktrace=1",
         **_common(options),
     }
-    programs = sorted(p for p in folder.glob("test_*") if p.is_file() and os.access(p, os.X_OK))
-    runs = [(p.name, p, environment) for p in programs]
-    # Kernels as a lesser machine has them: panels and tails are cut otherwise.
-    runs += [(f"{p.name} (AVX2)", p, {**environment, "CAIRN_ISA": "avx2"}) for p in programs if p.name == "test_engines"]
+    runs = []
+    for sanitizers, names in sanitized(options) if options.sanitize else [("", build.test_programs())]:
+        folder = build.sanitized_folder(sanitizers) if sanitizers else build.BUILD
+        own = " (threads)" if sanitizers == THREADS else ""
+        runs += [(name + own, folder / name, environment) for name in names]
+        # Kernels as a lesser machine has them: panels and tails are cut otherwise.
+        if "test_engines" in names:
+            runs.append((f"test_engines (AVX2){own}", folder / "test_engines", {**environment, "CAIRN_ISA": "avx2"}))
     return [
         Job(name, [p, f"--gtest_output=xml:{_report(name)}", "--gtest_brief=1"], own) for name, p, own in runs
     ]
