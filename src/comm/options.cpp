@@ -90,6 +90,9 @@ void read_environment(JobOptions& job) {
     job.rank = rank ? number_of(*rank, "RANK_ID") : 0;
     job.address = local_address();
   }
+}
+
+void read_timeouts(JobOptions& job) {
   if (auto text = variable("HCCL_CONNECT_TIMEOUT")) job.connect_timeout = seconds_of(*text, "HCCL_CONNECT_TIMEOUT");
   if (auto text = variable("HCCL_EXEC_TIMEOUT")) job.timeout = seconds_of(*text, "HCCL_EXEC_TIMEOUT");
 }
@@ -182,6 +185,7 @@ RankTable read_rank_table(const std::string& path) {
 
 JobOptions read_job(const std::string& given) {
   JobOptions job;
+  read_timeouts(job);
   if (auto launched = variable("CAIRN_JOB"))
     apply(job, parse(*launched, "CAIRN_JOB"), "CAIRN_JOB");
   else

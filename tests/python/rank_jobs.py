@@ -11,15 +11,20 @@ from pathlib import Path
 SCRIPTS = Path(__file__).parent / "mindspore" / "ranks"
 
 
-def _free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+_RESERVED = []
 
 
-def processes(words, size, timeout=20, cwd=None, shared_memory=True, **variables):
+def free_port():
+    """A port of the loopback that no other process is given while this one lives; a rank may listen at it all the same."""
+    _RESERVED.append(socket.socket())
+    _RESERVED[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _RESERVED[-1].bind(("127.0.0.1", 0))
+    return _RESERVED[-1].getsockname()[1]
+
+
+def processes(words, size, timeout=60, cwd=None, shared_memory=True, **variables):
     """The processes of the ranks, which write to pipes. One rank is a process without a job."""
-    address, token = f"127.0.0.1:{_free_port()}", secrets.token_hex(8)
+    address, token = f"127.0.0.1:{free_port()}", secrets.token_hex(8)
     made = []
     for rank in range(size):
         own = {**os.environ, **variables}
@@ -38,7 +43,7 @@ def start(script, size, *arguments, **options):
     return processes([sys.executable, "-m", "cairn.ms", SCRIPTS / script, *arguments], size, CAIRN_MS_STRICT="1", **options)
 
 
-def ended(started, seconds=120):
+def ended(started, seconds=240):
     """[(status, standard output, standard error)] of the ranks."""
     try:
         outputs = [each.communicate(timeout=seconds) for each in started]

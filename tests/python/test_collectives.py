@@ -1,5 +1,6 @@
 """Collectives of real processes: equal to NumPy, and every survivor says who is at fault."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from rank_jobs import free_port
 
 PRELUDE = """
 import os, signal, sys, time
@@ -70,12 +72,6 @@ print("done")
 """
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def start(script, size, **options):
     port = free_port()
     processes = []
@@ -87,7 +83,7 @@ def start(script, size, **options):
     return processes, port
 
 
-def finish(processes, seconds=100):
+def finish(processes, seconds=240):
     outputs = []
     try:
         for process in processes:
@@ -127,7 +123,7 @@ def test_collectives_equal_numpy_through_gloo(size):
 @pytest.mark.parametrize("shared", [True, False])
 def test_ranks_that_disagree_are_told_who_differs(shared):
     script = "cairn.ops.all_reduce(np.ones(3 + (rank == 1), np.float32), ranks=size, name='w')"
-    for output in finish(start(script, 3, shared_memory=shared, timeout=10)[0]):
+    for output in finish(start(script, 3, shared_memory=shared)[0]):
         assert "ranks disagree on collective 1 of group world: rank" in output
         assert re.search(r'rank 1 (\(process \d+ on [^)]*\) )?calls all_reduce "w" f32\[4\] sum', output), output
 
@@ -155,7 +151,7 @@ for step in range(1000000):
         os.kill(os.getpid(), signal.SIGSTOP)
     cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size)
 """
-    processes, _ = start(script, 3, timeout=4)
+    processes, _ = start(script, 3, timeout=10)
     until(processes[stopped], "stops")
     for process in processes[:stopped] + processes[stopped + 1 :]:
         output = process.communicate(timeout=60)[0]
@@ -169,32 +165,50 @@ def test_a_rank_that_makes_fewer_steps_is_named():
 for step in range(3 if rank == 0 else 4):
     cairn.ops.all_reduce(np.ones(3, np.float32), ranks=size, name=f"step {step}")
 """
-    outputs = finish(start(script, 2, timeout=10)[0])
+    outputs = finish(start(script, 2)[0])
     assert "rank 0 (process" in outputs[1] and "has left the job" in outputs[1] and "step 3" in outputs[1]
+
+
+@contextlib.contextmanager
+def waiting(process):
+    """The rank has not joined: it is stopped while Python starts."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+def connected(port):
+    """A connection to rank 0, once it listens."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=60)
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_strangers_and_garbage_are_refused_without_disturbing_the_job():
     processes, port = start(EQUAL, 2)
-    for data in (b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 5000, b'\x02\x00\x00\x00{}'):
-        for _ in range(50):
-            try:
-                with socket.create_connection(("127.0.0.1", port), timeout=1) as stranger:
-                    stranger.sendall(data)
-                break
-            except OSError:
-                time.sleep(0.05)
+    with waiting(processes[1]):
+        for data in (b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 5000, b'\x02\x00\x00\x00{}'):
+            with connected(port) as stranger:
+                stranger.sendall(data)
     for output in finish(processes):
         assert output.strip().endswith("done"), output
 
 
 def test_jobs_with_other_tokens_do_not_mix():
     processes, port = start("", 2)
-    job = {"rank": 1, "size": 2, "address": f"127.0.0.1:{port}", "token": "another", "connect_timeout": 20}
-    stranger = subprocess.run([sys.executable, "-c", "import cairn; cairn.job.join()"], text=True, capture_output=True,
-                              env={**os.environ, "CAIRN_JOB": json.dumps(job)}, timeout=60)  # fmt: skip
-    assert stranger.returncode != 0 and ("another token" in stranger.stderr or "did not reach" in stranger.stderr)
+    job = {"rank": 1, "size": 2, "address": f"127.0.0.1:{port}", "token": "another"}
+    with waiting(processes[1]):
+        stranger = subprocess.run([sys.executable, "-c", "import cairn; cairn.job.join()"], text=True, capture_output=True,
+                                  env={**os.environ, "CAIRN_JOB": json.dumps(job)}, timeout=240)  # fmt: skip
+    assert stranger.returncode != 0 and "another token" in stranger.stderr
     for process in processes:
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         assert process.returncode == 0
 
 

@@ -17,7 +17,7 @@ ALONE = {}  # what one process makes, by its words
 
 
 def launch(ranks, *words, options=(), timeout=280, **more):
-    command = [str(BIN / "cairn"), "launch", "-n", str(ranks), *map(str, options or ("--grace", "15")), *map(str, words)]
+    command = [str(BIN / "cairn"), "launch", "-n", str(ranks), *map(str, options or ("--grace", "60")), *map(str, words)]
     environment = tensorflow_adapter.environment("cairn", **more)
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
 
@@ -295,13 +295,13 @@ def survivors(done, dead, ranks, words):
 @pytest.mark.parametrize(("style", "net"), [("feed", "lenet"), pytest.param("estimator", "resnet", marks=pytest.mark.long)])
 @pytest.mark.parametrize("dead", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_a_killed_rank_is_named_by_every_survivor(style, net, dead, tmp_path):
-    done = train(tmp_path, 3, net, style, "--fault", f"{dead}:2:{signal.SIGKILL.value}", options=["--timeout", 20], expect=137)
+    done = train(tmp_path, 3, net, style, "--fault", f"{dead}:2:{signal.SIGKILL.value}", options=["--grace", 60], expect=137)
     survivors(done, dead, 3, ["has ended without leaving the job"])
     assert f"error: launch: rank {dead} (this host) was ended by SIGKILL after" in done.stderr
 
 
 def test_a_stopped_rank_is_named_within_the_timeout(tmp_path):
-    done = train(tmp_path, 3, "lenet", "feed", "--fault", f"1:2:{signal.SIGSTOP.value}", options=["--timeout", 3, "--grace", 3], expect=1)
+    done = train(tmp_path, 3, "lenet", "feed", "--fault", f"1:2:{signal.SIGSTOP.value}", options=["--timeout", 15, "--grace", 15], expect=1)
     survivors(done, 1, 3, ["does not answer"])
     assert "rank 1 had to be ended" in done.stderr
 
@@ -314,7 +314,7 @@ def test_a_rank_with_fewer_steps_is_named(tmp_path):
         "with tf.Session(config=npu_config_proto()) as s:\n"
         "    for _ in range(5 - get_npu_rank_id()): s.run(total)\n"
     )
-    done = launch(2, script, options=["--timeout", 5])
+    done = launch(2, script)
     assert done.returncode == 1
     survivors(done, 1, 2, ["has left the job"])
 
@@ -384,7 +384,7 @@ def check_restarts(done, whole, ranks, faults):
 def test_a_restarted_job_goes_on_from_its_checkpoint_with_equal_losses(tmp_path):
     script = tmp_path / "restarted.py"
     script.write_text(RESTARTED)
-    done = launch(2, script, tmp_path / "broken", 12, 0, 1, options=["--restarts", "1", "--grace", "5"])
+    done = launch(2, script, tmp_path / "broken", 12, 0, 1, options=["--restarts", "1", "--grace", "30"])
     check_restarts(done, launch(2, script, tmp_path / "whole", 12, 0, 0), 2, 1)
     assert "was ended by SIGKILL" in done.stderr
 
@@ -395,8 +395,8 @@ def test_thirty_random_faults_end_nothing_for_good(seed, tmp_path):
     """Ten times: ranks of four are killed, stopped or lose their sockets; every survivor of every fault says which rank it was."""
     script, last = tmp_path / "faults.py", 30 * 7
     script.write_text(RESTARTED)
-    options = ["--restarts", "30", "--timeout", "3", "--grace", "4"]
-    done = launch(4, script, tmp_path / "broken", last, seed, 30, options=options, timeout=1500)
+    options = ["--restarts", "30", "--timeout", "15", "--grace", "10"]
+    done = launch(4, script, tmp_path / "broken", last, seed, 30, options=options, timeout=3000)
     check_restarts(done, launch(4, script, tmp_path / "whole", last, seed, 0), 4, 30)
     faults = [line for line in done.stdout.splitlines() if "] fault" in line]
     assert len(faults) == 30 and len({line.split()[-1] for line in faults}) == 3

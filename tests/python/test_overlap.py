@@ -136,7 +136,7 @@ SENTENCES = {
 @pytest.mark.parametrize("what", SENTENCES)
 @pytest.mark.parametrize("who", [0, 1])
 def test_faults_while_a_bucket_is_under_way_name_the_rank(what, who, shared, tmp_path):
-    options = {"timeout": 6 if what in ("stopped", "late") else 60, "shared_memory": shared}
+    options = {"timeout": 10 if what in ("stopped", "late") else 60, "shared_memory": shared}
     ranks = rank_jobs.processes([sys.executable, "-c", FAULTS, tmp_path, what, who], 3, **options)
     try:
         for rank, process in enumerate(ranks):

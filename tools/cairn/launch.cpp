@@ -206,32 +206,40 @@ void write_table(const std::string& path, const std::vector<RankPlan>& ranks) {
   write_file(path, table.dump(2) + "\n");
 }
 
-/// A port of this host that nobody uses now.
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof place;
-  const bool found = socket >= 0 && ::bind(socket, reinterpret_cast<sockaddr*>(&place), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&place), &size) == 0;
-  if (socket >= 0) ::close(socket);
-  if (!found) fail(ErrorKind::io, "", "no free port for the ranks to meet at: {}", reason(errno));
-  return ntohs(place.sin_port);
-}
+/// A port of this host's loopback that nobody else is given as long as this lives; rank 0 may listen at it all the same.
+class FreePort {
+ public:
+  FreePort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int shared = 1;
+    place_.sin_family = AF_INET;
+    place_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof place_;
+    auto* place = reinterpret_cast<sockaddr*>(&place_);
+    if (socket_ < 0 || ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared) != 0 ||
+        ::bind(socket_, place, size) != 0 || ::getsockname(socket_, place, &size) != 0)
+      fail(ErrorKind::io, "", "no free port for the ranks to meet at: {}", reason(errno));
+  }
+  ~FreePort() { ::close(socket_); }
+  FreePort(const FreePort&) = delete;
+  int number() const { return ntohs(place_.sin_port); }
 
-std::string address_of(const Arguments& a, const LaunchPlan& plan) {
+ private:
+  const int socket_;
+  sockaddr_in place_{};
+};
+
+std::string address_of(const Arguments& a, const LaunchPlan& plan, const FreePort& port) {
   if (!a.address.empty()) return a.address;
   const bool one_host =
       std::all_of(plan.ranks.begin(), plan.ranks.end(), [](const RankPlan& r) { return r.host.empty(); });
-  if (one_host) return fmt::format("127.0.0.1:{}", free_port());
+  if (one_host) return fmt::format("127.0.0.1:{}", port.number());
   if (!plan.ranks[0].host.empty())
     return fmt::format("{}:{}", plan.ranks[0].host, 20000 + std::random_device()() % 10000);
   const std::string name = a.hosts.empty() ? "" : a.hosts[0].substr(0, a.hosts[0].find(':'));
   char own[256] = "";
   ::gethostname(own, sizeof own - 1);
   const bool known = !name.empty() && name != "localhost" && name != "127.0.0.1";
-  return fmt::format("{}:{}", known ? name : own, free_port());
+  return fmt::format("{}:{}", known ? name : own, port.number());
 }
 
 void require_ssh(const LaunchPlan& plan) {
@@ -304,7 +312,8 @@ void print_summary(const LaunchPlan& plan, const JobEnd& end, int status) {
 int launch(const Arguments& a, std::vector<std::string> command) {
   LaunchPlan plan = plan_of(a, std::move(command));
   while (true) {
-    plan.address = address_of(a, plan);
+    const FreePort port;
+    plan.address = address_of(a, plan, port);
     const JobEnd end = run_job(plan);
     const bool failed = end.first_failed >= 0;
     const bool again = failed && !end.stopped_by && plan.attempt < a.restarts;

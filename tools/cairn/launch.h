@@ -33,6 +33,7 @@ struct RankEnd {
   int status = -1;  // exit status; -1 when a signal ended it
   int signal = 0;
   bool told_to_end = false;  // by us, because of another rank or of a signal to us
+  bool stopped = false;      // and nobody else was left to say so
   double seconds = 0;        // since the start of the job
 };
 

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "launch.h"
 #include "support/fault.h"
@@ -31,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kLongestLine = 64 << 10;  // more is shown in pieces
 constexpr double kAfterTerm = 5;           // seconds from SIGTERM to SIGKILL
 constexpr double kLastOutput = 1;          // seconds for what grandchildren still hold open
+constexpr double kTimeout = 60;            // seconds that a rank waits for another unless an option says else
 
 /// What comes from one stream of a rank, in lines: shown with the rank in front, and without in its log.
 class Lines {
@@ -78,13 +80,19 @@ std::array<int, 2> make_pipe() {
   return ends;
 }
 
-// Signals to us and ends of children come as bytes through a pipe, so that one poll waits for everything.
+// Signals to us and ends of children come through a pipe, so that one poll waits for everything.
 int signal_pipe = -1;
 
-void tell_signal(int number) {
+struct Signal {
+  int number = 0;   // 0: none
+  pid_t child = 0;  // of SIGCHLD: the first that has changed since the signal before
+  explicit operator bool() const { return number != 0; }
+};
+
+void tell_signal(int number, siginfo_t* about, void*) {
   const int before = errno;
-  const auto byte = static_cast<unsigned char>(number);
-  (void)!::write(signal_pipe, &byte, 1);
+  const Signal told{number, number == SIGCHLD ? about->si_pid : 0};
+  (void)!::write(signal_pipe, &told, sizeof told);
   errno = before;
 }
 
@@ -95,8 +103,8 @@ class Signals {
     signal_pipe = ends_[1];
     for (int number : kNumbers) {
       struct sigaction action {};
-      action.sa_handler = tell_signal;
-      action.sa_flags = SA_RESTART;
+      action.sa_sigaction = tell_signal;
+      action.sa_flags = SA_RESTART | SA_SIGINFO;
       ::sigaction(number, &action, &before_[number]);
       if (number != SIGCHLD && before_[number].sa_handler == SIG_IGN) ::sigaction(number, &before_[number], nullptr);
     }
@@ -107,10 +115,9 @@ class Signals {
   }
   Signals(const Signals&) = delete;
   int fd() const { return ends_[0]; }
-  /// The next one; 0: none.
-  int take() const {
-    unsigned char number = 0;
-    return ::read(ends_[0], &number, 1) == 1 ? number : 0;
+  Signal take() const {
+    Signal next;
+    return ::read(ends_[0], &next, sizeof next) == sizeof next ? next : Signal{};
   }
 
  private:
@@ -169,15 +176,16 @@ class Job {
         for (int fd : {child.output, child.errors})
           if (fd >= 0) waits.push_back({fd, POLLIN, 0});
       ::poll(waits.data(), waits.size(), milliseconds_to_next());
-      while (int number = signals_.take()) pass_on(number);
+      take_signals();
       for (Child& child : children_) {
         read(child.output, child.output_lines);
         read(child.errors, child.error_lines);
       }
       reap();
+      give_up_stopped();
       end_others();
     }
-    while (int number = signals_.take()) pass_on(number);
+    take_signals();
     for (const Child& child : children_)
       for (const Lines* lines : {&child.output_lines, &child.error_lines})
         if (lines->log_fault()) end_.log_fault = lines->log_fault();
@@ -190,6 +198,7 @@ class Job {
     int output = -1, errors = -1, input = -1, log = -1;
     Lines output_lines, error_lines;
     bool running = true;
+    double stopped_at = -1;  // seconds since the start; -1: it is not stopped
   };
 
   static std::string random_token() {
@@ -324,25 +333,72 @@ class Job {
   }
 
   void reap() {
+    std::vector<size_t> failed;
     for (size_t i = 0; i < children_.size(); ++i) {
       Child& child = children_[i];
       int status = 0;
-      if (!child.running || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
-      child.running = false;
-      RankEnd& end = end_.ranks[i];
-      end.seconds = last_end_ = now();
-      if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
-      if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
-      if (end.status != 0 && end_.first_failed < 0 && !end_.stopped_by) {
-        end_.first_failed = static_cast<int>(i);
-        term_at_ = now() + plan_.grace;
+      while (child.running && ::waitpid(child.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) == child.pid) {
+        child.stopped_at = WIFSTOPPED(status) ? now() : -1;
+        if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
+        child.running = false;
+        RankEnd& end = end_.ranks[i];
+        end.seconds = last_end_ = now();
+        if (WIFEXITED(status)) end.status = WEXITSTATUS(status);
+        if (WIFSIGNALED(status)) end.signal = WTERMSIG(status);
+        if (end.status != 0) failed.push_back(i);
       }
     }
+    take_signals();
+    if (!failed.empty() && end_.first_failed < 0 && !end_.stopped_by) {
+      end_.first_failed = static_cast<int>(first_of(failed));
+      term_at_ = now() + plan_.grace;
+    }
+    changed_.clear();
+  }
+
+  /// Who failed first of ranks whose ends are seen together: the one of which a signal told; else one that a signal ended, since
+  /// the others end by themselves in consequence.
+  size_t first_of(const std::vector<size_t>& failed) const {
+    const auto order = [&](size_t i) {
+      const auto told = std::find(changed_.begin(), changed_.end(), children_[i].pid);
+      return std::tuple(told - changed_.begin(), end_.ranks[i].signal == 0, i);
+    };
+    return *std::min_element(failed.begin(), failed.end(), [&](size_t a, size_t b) { return order(a) < order(b); });
+  }
+
+  /// When only stopped ranks are left nobody waits for them in a collective and says so, and none of them uses the grace.
+  void give_up_stopped() {
+    if (const double at = give_up_at(); at < 0 || now() < at) return;
+    if (end_.first_failed < 0) {
+      const auto found =
+          std::find_if(children_.begin(), children_.end(), [](const Child& each) { return each.running; });
+      end_.first_failed = static_cast<int>(found - children_.begin());
+      end_.ranks[static_cast<size_t>(end_.first_failed)].stopped = true;
+    }
+    term_at_ = now();
+  }
+  /// Seconds since the start; -1: a rank goes on, or all have been asked to end.
+  double give_up_at() const {
+    double last = -1;
+    for (const Child& child : children_) {
+      if (child.running && child.stopped_at < 0) return -1;
+      if (child.running) last = std::max(last, child.stopped_at);
+    }
+    const bool failed = end_.first_failed >= 0 || end_.stopped_by;
+    if (last < 0 || (failed && term_at_ < 0)) return -1;
+    return failed ? last : last + (plan_.timeout > 0 ? plan_.timeout : kTimeout);
+  }
+
+  void take_signals() {
+    while (const Signal next = signals_.take())
+      if (next.number == SIGCHLD)
+        changed_.push_back(next.child);
+      else
+        pass_on(next.number);
   }
 
   /// A signal to us goes to all ranks; the second one that asks for the end ends them at once.
   void pass_on(int number) {
-    if (number == SIGCHLD) return;
     const bool ends = number != SIGUSR1 && number != SIGUSR2;
     send_all(ends && end_.stopped_by ? SIGKILL : number, ends);
     if (!ends || end_.stopped_by) return;
@@ -354,6 +410,7 @@ class Job {
     for (size_t i = 0; i < children_.size(); ++i) {
       if (!children_[i].running) continue;
       ::kill(-children_[i].pid, number);
+      if (ends) ::kill(-children_[i].pid, SIGCONT);  // a stopped one does not see it
       end_.ranks[i].told_to_end = end_.ranks[i].told_to_end || ends;
     }
   }
@@ -383,7 +440,7 @@ class Job {
   int milliseconds_to_next() const {
     if (!running()) return 50;
     double next = 3600;
-    for (double at : {term_at_, kill_at_})
+    for (double at : {term_at_, kill_at_, give_up_at()})
       if (at >= 0) next = std::min(next, at - now());
     return static_cast<int>(std::max(0.0, next) * 1000) + 1;
   }
@@ -394,6 +451,7 @@ class Job {
   Signals signals_;
   std::vector<Child> children_;
   JobEnd end_;
+  std::vector<pid_t> changed_;  // in the order in which signals told of them
   double term_at_ = -1, kill_at_ = -1, last_end_ = 0;
 };
 
@@ -404,6 +462,7 @@ JobEnd run_job(const LaunchPlan& plan) { return Job(plan).run(); }
 std::string host_text(const RankPlan& rank) { return rank.host.empty() ? "this host" : rank.host; }
 
 std::string end_text(const RankEnd& end) {
+  if (end.stopped) return "was stopped when no other rank was left, and had to be ended";
   const char* name = end.signal ? ::sigabbrev_np(end.signal) : nullptr;
   return end.signal ? fmt::format("was ended by SIG{}", name ? name : std::to_string(end.signal))
                     : fmt::format("ended with status {}", end.status);

@@ -41,8 +41,11 @@ def main():
     parser.add_argument("--at", type=int, default=3)
     parser.add_argument("--who", type=int, default=1)
     parser.add_argument("--pause", type=float, default=0)
+    parser.add_argument("--messages", action="store_true", help="instead of shared memory")
     args = parser.parse_args()
-    cairn.job.join()
+    cairn.job.join(shared_memory=not args.messages)
+    start = os.environ.get("CAIRN_RESTART", "0")
+    print("joined start", start)
     job = cairn.job.group()
     random = np.random.RandomState(0)
     x, y = random.normal(size=(ROWS, 4)).astype(np.float32), random.normal(size=ROWS).astype(np.float32)
@@ -52,7 +55,7 @@ def main():
         state = json.loads((args.out / "checkpoint.json").read_text())
         print(f"goes on behind step {state['step']}")
     for step in range(state["step"], args.steps):
-        if args.how and job.rank == args.who and step == args.at and os.environ.get("CAIRN_RESTART", "0") == "0":
+        if args.how and job.rank == args.who and step == args.at and start == "0":
             fail(args.how, step)
         time.sleep(args.pause)
         weights = np.array(state["weights"], np.float32)
@@ -62,6 +65,7 @@ def main():
         state = {"step": step + 1, "weights": (weights - 0.1 * sums[:4]).tolist(), "losses": [*state["losses"], float(sums[4])]}
         if job.rank == 0:
             keep(args.out, state)
+            print(f"kept {state['step']} in start {start}")
     if job.rank == 0:
         (args.out / "losses.json").write_text(json.dumps(state["losses"]))
 
