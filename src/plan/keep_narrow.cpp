@@ -51,11 +51,12 @@ class Narrowing {
     const bool any = std::any_of(block_.nodes.begin(), block_.nodes.end(), [](const auto& node) {
       return !node->results.empty() && narrow_source(node->result(0));
     });
-    if (!any) return;
-    move_narrow();
-    round_once();
-    remove_dead(block_, nullptr);
-    widen_at_users();
+    if (any) {
+      move_narrow();
+      round_once();
+      remove_dead(block_, nullptr);
+      widen_at_users();
+    }
     round_params_again();
   }
 
@@ -182,26 +183,45 @@ class Narrowing {
     block_.nodes = std::move(nodes);
   }
 
-  // A param in 16 bits (a weight, in training) is rounded again for a user much later, since the param is there anyway.
+  // A param in 16 bits (a weight, in training) is rounded again for each contraction, which rounds while it packs, and
+  // for another user much later, since the param is there anyway.
   void round_params_again() {
     constexpr size_t kFar = 32;                                        // nodes; a layer has fewer
     std::unordered_map<const Value*, std::pair<size_t, Value*>> last;  // by cast: where it was last used or made again
     std::vector<std::unique_ptr<Node>> nodes;
+    const Uses uses(block_);
+    const auto again = [&](const Value* rounded) {
+      Value* param = rounded->producer->inputs[0];
+      std::unordered_map<const Value*, Value*> map{{param, param}};
+      nodes.push_back(clone(*rounded->producer, map));
+      return nodes.back()->result();
+    };
     for (auto& node : block_.nodes) {
       for (Value*& input : node->inputs) {
         if (!is_cast(input) || !is_narrow(input) || input->producer->inputs[0]->producer) continue;
+        if (gives_weights(*node, input, uses)) {
+          input = again(input);
+          continue;
+        }
         auto [found, fresh] = last.try_emplace(input, nodes.size(), input);
         auto& [place, value] = found->second;
-        if (nodes.size() - place > kFar) {
-          std::unordered_map<const Value*, Value*> map{{input->producer->inputs[0], input->producer->inputs[0]}};
-          nodes.push_back(clone(*input->producer, map));
-          value = nodes.back()->result();
-        }
+        if (nodes.size() - place > kFar) value = again(input);
         place = nodes.size(), input = value;
       }
       nodes.push_back(std::move(node));
     }
     block_.nodes = std::move(nodes);
+    remove_dead(block_, nullptr);
+  }
+
+  /// Whether the node's operand becomes a contraction's weights, perhaps by this node, which widens it.
+  static bool gives_weights(const Node& node, const Value* operand, const Uses& uses) {
+    const auto reads = [](const Node& user, const Value* value) {
+      return user.op->has(kContraction) && user.inputs[1] == value && user.inputs[0] != value;
+    };
+    if (reads(node, operand)) return true;
+    return node.is("cast") && uses.single(node.result()) &&
+           reads(*uses.users(node.result()).front(), node.result());
   }
 
   Block& block_;

@@ -539,6 +539,42 @@ TEST_F(CpuGroups, products_and_convolutions_of_16_bits_are_one_step) {
   }
 }
 
+// Weights in f32 are rounded while they are packed, where an odd number of channels has no pairs as well.
+TEST_F(CpuGroups, a_step_rounds_its_weights_itself) {
+  for (const char* type : {"f16", "bf16"}) {
+    for (int channels : {70, 71, 200})
+      for (const auto& [transposed, shape] : {std::pair("false", "{1}, 90"), {"true", "90, {1}"}})
+        for (int rows : {3, 130})
+          expect_steps(
+              fmt::format(fmt::runtime(std::string("(%x: {0}[{3}, {1}], %w: f32[") + shape + R"(]) -> (%y: {0}[{3}, 90]) {{
+      %a = cast %x {{dtype = f32}}
+      %n = cast %w {{dtype = {0}}}
+      %v = cast %n {{dtype = f32}}
+      %p = matmul %a, %v {{transpose_b = {2}}}
+      %y = cast %p {{dtype = {0}}}
+      return %y }})"),
+                          type, channels, transposed, rows),
+              {"tile"});
+    for (const char* stride : {"1", "2"})
+      expect_steps(fmt::format(R"((%x: {0}[2, 9, 9, 24], %w: f32[3, 3, 24, 40], %dy: {0}[2, {2}, {2}, 40]) ->
+          (%y: {0}[2, {2}, {2}, 40], %z: {0}[2, 9, 9, 24]) {{
+      %n = cast %w {{dtype = {0}}}
+      %m = cast %w {{dtype = {0}}}
+      %y = conv2d %x, %n {{padding = same, strides = [{1}, {1}]}}
+      %shape = constant {{value = i64[4] (2, 9, 9, 24)}}
+      %z = conv2d_input_gradient %dy, %m, %shape {{padding = same, strides = [{1}, {1}]}}
+      return %y, %z }})",
+                               type, stride, *stride == '1' ? 9 : 5),
+                   {"tile", "input_gradient"});
+    expect_steps(fmt::format(R"((%x: {0}[2, 9, 9, 24], %w: f32[3, 3, 6, 40]) -> (%y: {0}[2, 9, 9, 40]) {{
+      %n = cast %w {{dtype = {0}}}
+      %y = conv2d %x, %n {{padding = same, groups = 4}}
+      return %y }})",
+                             type),
+                 {"grouped"});
+  }
+}
+
 // Transposed convolutions: bias and activation run in the step, the kernel is packed once for each way it is read.
 TEST_F(CpuGroups, transposed_convolutions_take_bias_and_relu) {
   std::string kernel = "0.5";

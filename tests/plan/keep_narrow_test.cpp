@@ -35,13 +35,20 @@ size_t roundings(const Module& module) {
   }));
 }
 
+TEST(KeepNarrow, AParamIsRoundedForEachContractionWhoseWeightsItIs) {
+  const Module module = kept_narrow(
+      "(%x: f32[8, 8], %w: f32[8, 8]) -> (%y: f32[8, 8]) {\n%n = cast %w {dtype = bf16}\n%v = cast %n {dtype = f32}\n"
+      "%a = matmul %x, %v\n%b = matmul %a, %v {transpose_b = true}\n%c = mul %b, %v\n%y = mul %c, %v\nreturn %y }");
+  EXPECT_EQ(roundings(module), 3u);  // one for both multiplications by elements
+}
+
 TEST(KeepNarrow, AParamIsRoundedAgainForALateUserAndOnceForNearOnes) {
   for (const auto& [between, expected] : {std::pair(0, 1u), {8, 1u}, {60, 2u}}) {
     std::string text =
         "(%x: f32[8, 8], %w: f32[8, 8]) -> (%y: f32[8, 8]) {\n"
-        "%n = cast %w {dtype = bf16}\n%v = cast %n {dtype = f32}\n%a0 = matmul %x, %v\n";
+        "%n = cast %w {dtype = bf16}\n%v = cast %n {dtype = f32}\n%a0 = mul %x, %v\n";
     for (int i = 0; i < between; ++i) text += fmt::format("%a{} = relu %a{}\n", i + 1, i);
-    const Module module = kept_narrow(text + fmt::format("%y = matmul %a{}, %v\nreturn %y }}", between));
+    const Module module = kept_narrow(text + fmt::format("%y = mul %a{}, %v\nreturn %y }}", between));
     EXPECT_EQ(roundings(module), expected) << between;
   }
 }

@@ -87,7 +87,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   panel_floats_ =
       static_cast<size_t>(panel.stored == Stored::floats ? panel.rows * width_ : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
-  reads_weights_ = spec_.weights_form == Form::floats && spec_.packed_in_run && spec_.plain_weights && is_matrix() &&
+  reads_weights_ = spec_.weights_form == Form::floats && spec_.precision == Form::floats && spec_.packed_in_run && spec_.plain_weights && is_matrix() &&
                    spec_.ow <= most_pixels_ && spec_.ic * spec_.oc * 4 <= kMostBytes;
   brief_ = is_brief();
   if (integers()) find_tap_sets();
@@ -394,10 +394,12 @@ void Conv::pack_panel_to(float* to, int panel, const void* kernel, bool transpos
 void Conv::pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step,
                         int64_t rows, float* to) const {
   const auto* from = static_cast<const char*>(kernel) + at * bytes_of(spec_.weights_form);
-  if (pairs())
-    pack_pairs(reinterpret_cast<const uint16_t*>(from), rows, row_step, columns, column_step, width_, to);
+  if (!pairs())
+    pack_rows(spec_.weights_form, from, rows, row_step, columns, column_step, width_, to, spec_.precision);
+  else if (spec_.weights_form == Form::floats)
+    pack_rounded_pairs(reinterpret_cast<const float*>(from), rows, row_step, columns, column_step, width_, to);
   else
-    pack_rows(spec_.weights_form, from, rows, row_step, columns, column_step, width_, to);
+    pack_pairs(reinterpret_cast<const uint16_t*>(from), rows, row_step, columns, column_step, width_, to);
 }
 
 void Conv::pack_taps(int panel, const void* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
@@ -517,8 +519,9 @@ std::string Conv::describe() const {
       is_narrow(spec_.x_form) || spec_.narrow.acts()
           ? fmt::format(", {}{} to {}", form(spec_.x_form), pairs() ? " in pairs" : "", form(spec_.narrow.result))
           : "";
-  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}", most_pixels_, width_, to_string(isa_),
-                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow);
+  const std::string rounded = is_narrow(spec_.precision) ? ", weights rounded" : "";
+  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_, to_string(isa_),
+                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow, rounded);
 }
 
 }  // namespace cairn

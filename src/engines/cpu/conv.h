@@ -30,8 +30,8 @@ struct ConvSpec {
   IntegerEpilogue epilogue;
   bool transposed_x = false;  // matrix products only: x is [k, m]
   // Elements of 16 bits: x is widened a chunk at a time, but for pairs of bf16, of which channels of x are counted. Weights
-  // are packed from elements of the form `weights`.
-  Form x_form = Form::floats, weights_form = Form::floats;
+  // are packed from elements of the form `weights`, floats are rounded to `precision`.
+  Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;
   NarrowEpilogue narrow;
   // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
   Stored stored = Stored::floats;

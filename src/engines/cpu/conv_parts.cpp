@@ -76,7 +76,7 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
   const Node& node = *contraction.node;
   const Epilogue& epilogue = contraction.epilogue;
   parts.x_form = form_in(group, node.inputs[0]);
-  const Form weights = form_in(group, node.inputs[1]);
+  const Form weights = form_in(group, node.inputs[1]), precision = precision_in(group, node.inputs[1]);
   const NarrowEpilogue narrow = narrow_of(group, epilogue);
   if (!parts.covers && epilogue.residual && narrow.residual != narrow.result)
     return "adds elements of another type to those without taps";
@@ -85,12 +85,13 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
     const bool taps = std::all_of(part.taps.begin(), part.taps.end(), [](int64_t tap) { return tap % 2 == 0; });
     return s.ic % 2 == 0 && s.x_pixel % 2 == 0 && part.x % 2 == 0 && (parts.channel_step != 1 || taps);
   };
-  const bool pairs = machine_has_brain_products() && parts.x_form == Form::brains && weights == Form::brains &&
+  const bool pairs = machine_has_brain_products() && parts.x_form == Form::brains &&
+                     (weights == Form::brains || precision == Form::brains) &&
                      !parts.border.pixel && (parts.channel_step != 1 || parts.output_step % 2 == 0) &&
                      std::all_of(parts.list.begin(), parts.list.end(), even);
   for (Part& part : parts.list) {
     ConvSpec& s = part.spec;
-    s.weights_form = weights, s.narrow = narrow;
+    s.weights_form = weights, s.precision = precision, s.narrow = narrow;
     if (pairs) {
       s.arithmetic = Arithmetic::pairs, s.x_form = Form::brains;
       s.ic /= 2, s.x_pixel /= 2;

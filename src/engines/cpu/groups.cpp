@@ -92,7 +92,7 @@ std::optional<Contraction> read_epilogue(const Group& group, size_t start = 0) {
   Contraction found = begin_with(first);
   for (size_t i = start + 1; i < group.nodes.size(); ++i) {
     const Node& node = *group.nodes[i];
-    if (is_widening(node) && node.inputs[0] != found.result) continue;  // of another operand
+    if ((is_widening(node) || is_rounding(node)) && node.inputs[0] != found.result) continue;  // of another operand
     if (!extend(found, node)) return std::nullopt;
     found.result = node.result();
   }
@@ -100,10 +100,11 @@ std::optional<Contraction> read_epilogue(const Group& group, size_t start = 0) {
   return found;
 }
 
-// The first node that widens no operand.
+// The first node that neither rounds nor widens an operand.
 size_t start_of(const Group& group) {
   size_t start = 0;
-  while (start + 1 < group.nodes.size() && is_widening(*group.nodes[start])) ++start;
+  const auto converts = [](const Node& node) { return is_widening(node) || is_rounding(node); };
+  while (start + 1 < group.nodes.size() && converts(*group.nodes[start])) ++start;
   return start;
 }
 
@@ -202,12 +203,18 @@ class Proposer {
            is_float(node.result(0));
   }
 
+  /// The casts around a contraction that join its group.
+  enum class Casts : uint8_t { none, widening, rounding };
+
   // Groups the node with the longest epilogue that a kernel takes.
-  void extended(const Node& node, bool with_casts = true) {
+  void extended(const Node& node, Casts casts_taken = Casts::rounding) {
     if (taken(node)) return;
+    const bool with_casts = casts_taken != Casts::none;
     Contraction found = begin_with(node);
     std::vector<const Node*> nodes;
     if (with_casts) nodes = casts_for(node);
+    const Node* rounding = casts_taken == Casts::rounding ? rounding_for(node) : nullptr;
+    if (rounding) nodes.push_back(rounding);
     nodes.push_back(&node);
     const size_t least = nodes.size();
     while (uses_.single(found.result)) {
@@ -227,7 +234,17 @@ class Proposer {
       if (take_longest(nodes, least + 1)) return;
       nodes.erase(nodes.begin());
     }
-    if (!take_longest(nodes, least) && with_casts) extended(node, false);
+    if (!take_longest(nodes, least) && with_casts) extended(node, rounding ? Casts::widening : Casts::none);
+  }
+
+  // The cast that rounds the weights of this contraction alone.
+  const Node* rounding_for(const Node& node) const {
+    if (!node.op->has(kContraction) || node.inputs.size() < 2 || node.inputs[0] == node.inputs[1]) return nullptr;
+    const Value* weights = node.inputs[1];
+    if (weights->producer && is_widening(*weights->producer) && uses_.single(weights))
+      weights = weights->producer->inputs[0];
+    const Node* rounding = weights->producer;
+    return rounding && is_rounding(*rounding) && uses_.single(weights) && !taken(*rounding) ? rounding : nullptr;
   }
 
   // The casts of 16-bit elements that this node alone reads.
@@ -453,11 +470,25 @@ bool is_widening(const Node& node) {
          node.result()->type.is_static() && !constant_of(node.inputs[0]);
 }
 
+bool is_rounding(const Node& node) {
+  return node.is("cast") && node.inputs[0]->type.dtype == kF32 && is_narrow(node.result()->type.dtype) &&
+         !node.inputs[0]->producer && node.result()->type.is_static();
+}
+
 const Value* source_of(const Group& group, const Value* value) {
-  const Node* node = value->producer;
-  const bool widened = node && node->is("cast") && is_narrow(node->inputs[0]->type.dtype) &&
-                       std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end();
-  return widened ? node->inputs[0] : value;
+  const auto converted = [&](const Node* node) {
+    return node && node->is("cast") && (is_narrow(node->inputs[0]->type.dtype) || is_rounding(*node)) &&
+           std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end();
+  };
+  while (converted(value->producer)) value = value->producer->inputs[0];
+  return value;
+}
+
+Form precision_in(const Group& group, const Value* value) {
+  const Value* source = source_of(group, value);
+  if (source == value) return Form::floats;
+  while (value->producer->inputs[0] != source) value = value->producer->inputs[0];
+  return form_of(value->type.dtype);
 }
 
 size_t index_of(const Group& group, const Value* value) {
@@ -466,6 +497,8 @@ size_t index_of(const Group& group, const Value* value) {
 }
 
 std::optional<std::string> not_f32(const Group& group) {
+  for (const Node* node : group.nodes)
+    if (is_rounding(*node)) return "an operand is rounded, takes f32";
   for (const Value* value : group.inputs)
     if (value->type.dtype != kF32) return fmt::format("input is {}, takes f32", to_string(value->type.dtype));
   for (const Value* value : group.outputs)

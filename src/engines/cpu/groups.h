@@ -28,9 +28,13 @@ struct Contraction {
 
 /// Whether it is a cast of computed elements of 16 bits to f32.
 bool is_widening(const Node& node);
-/// The value that a group reads for this one: itself, or what a cast in the group widens to it.
+/// Whether it rounds a param (a weight, in training) to 16 bits.
+bool is_rounding(const Node& node);
+/// The value that a group reads for this one: itself, or what casts in the group round and widen to it.
 const Value* source_of(const Group& group, const Value* value);
 inline Form form_in(const Group& group, const Value* value) { return form_of(source_of(group, value)->type.dtype); }
+/// What the group rounds this value's source to before it widens it, or floats.
+Form precision_in(const Group& group, const Value* value);
 /// The index of the value, or of its source, among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
 inline bool is_pooling(const Node& node) {

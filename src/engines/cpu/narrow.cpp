@@ -110,6 +110,20 @@ void pack_float_rows(const float* from, int64_t rows, int64_t row_step, int64_t 
   }
 }
 
+constexpr int64_t kRows = 64, kColumns = 64;  // of a block that is packed and rounded or widened together
+
+void pack_rounded_rows(Form precision, const float* from, int64_t rows, int64_t row_step, int64_t columns,
+                       int64_t column_step, int64_t width, float* to) {
+  uint16_t rounded[kRows * kColumns];
+  CHECK(width <= kColumns, "panel of {} columns", width);
+  for (int64_t first = 0; first < rows; first += kRows, to += kRows * width) {
+    const int64_t count = std::min(kRows, rows - first);
+    pack_float_rows(from + first * row_step, count, row_step, columns, column_step, width, to);
+    narrow(precision, count * width, to, rounded);
+    widen(precision, count * width, rounded, to);
+  }
+}
+
 CAIRN_VECTORISED void interleave_rows(int64_t columns, const uint16_t* even, const uint16_t* odd, uint32_t* to) {
   for (int64_t o = 0; o < columns; ++o) to[o] = even[o] | static_cast<uint32_t>(odd[o]) << 16;
 }
@@ -129,7 +143,9 @@ void narrow(Form form, int64_t count, const float* from, void* to) {
 }
 
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
-               int64_t width, float* to) {
+               int64_t width, float* to, Form precision) {
+  if (form == Form::floats && precision != Form::floats)
+    return pack_rounded_rows(precision, static_cast<const float*>(from), rows, row_step, columns, column_step, width, to);
   if (form == Form::floats)
     return pack_float_rows(static_cast<const float*>(from), rows, row_step, columns, column_step, width, to);
   const auto* elements = static_cast<const uint16_t*>(from);
@@ -141,13 +157,26 @@ void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int6
     return;
   }
   CHECK(row_step == 1, "strides {} and {}", row_step, column_step);
-  constexpr int64_t kRows = 64, kColumns = 64;  // of a block that is widened before it is transposed
   float block[kRows * kColumns];
   CHECK(width <= kColumns, "panel of {} columns", width);
   for (int64_t first = 0; first < rows; first += kRows) {
     const int64_t count = std::min(kRows, rows - first);
     for (int64_t o = 0; o < columns; ++o) widen(form, count, elements + first + o * column_step, block + o * kRows);
     pack_float_rows(block, count, 1, columns, kRows, width, to + first * width);
+  }
+}
+
+void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
+                        int64_t width, float* to) {
+  float wide[kRows * kColumns];
+  uint16_t rounded[kRows * kColumns];
+  CHECK(width <= kColumns, "panel of {} columns", width);
+  for (int64_t first = 0; first < pairs; first += kRows / 2) {
+    const int64_t count = std::min(kRows / 2, pairs - first);
+    pack_float_rows(from + 2 * first * row_step, 2 * count, row_step, columns, column_step, width, wide);
+    narrow(Form::brains, 2 * count * width, wide, rounded);
+    for (const uint16_t* row = rounded; row < rounded + 2 * count * width; row += 2 * width, to += width)
+      interleave_rows(width, row, row + width, reinterpret_cast<uint32_t*>(to));
   }
 }
 

@@ -112,7 +112,8 @@ Refusal read_stored(TileProblem& problem) {
 /// Whether x and weights are bf16 with pairs of channels side by side in both.
 bool can_pair(const TileProblem& problem) {
   const ConvSpec& spec = problem.spec;
-  const bool dot = machine_has_brain_products() && spec.x_form == Form::brains && spec.weights_form == Form::brains;
+  const bool dot = machine_has_brain_products() && spec.x_form == Form::brains &&
+                   (spec.weights_form == Form::brains || spec.precision == Form::brains);
   return dot && spec.ic % 2 == 0 && spec.ic > 0 && !spec.transposed_x;
 }
 
@@ -123,6 +124,8 @@ Refusal read_forms(const Group& group, TileProblem& problem) {
   if (!problem.contraction.stored)
     if (auto reason = not_floats(group)) return reason;
   spec.x_form = form_in(group, problem.x), spec.weights_form = form_in(group, problem.weights);
+  spec.precision = precision_in(group, problem.weights);
+  if (precision_in(group, problem.x) != Form::floats) return "rounds what it does not pack";
   spec.narrow = narrow_of(group, epilogue);
   if (can_pair(problem)) {
     spec.arithmetic = Arithmetic::pairs;
@@ -424,7 +427,7 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   const ConvSpec& spec = problem.spec;
   // Weights of one product that are the same in each turn are packed once.
   problem.spec.packed_in_run =
-      problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(problem.weights));
+      problem.spec.packed_in_run && !(problem.offsets.size() == 1 && context.stays(source_of(group, problem.weights)));
   if (reads_far_rows(problem))
     return make_transposed_product(spec.ic, spec.w, spec.oc, index_of(group, problem.x), spec.x_form,
                                    index_of(group, problem.weights), spec.weights_form, context);
