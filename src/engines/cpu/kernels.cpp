@@ -5,6 +5,7 @@
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/crop.h"
 #include "engines/cpu/elements.h"
+#include "engines/cpu/few_channels.h"
 #include "engines/cpu/index_vectors.h"
 #include "engines/cpu/integer_depthwise.h"
 #include "engines/cpu/integer_step.h"
@@ -48,6 +49,7 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
+    {"few_channels", refuses_few_channels, make_few_channels},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
     {"integer_tile", refuses_integer_tile, make_integer_tile},

@@ -1,0 +1,124 @@
+#include "engines/cpu/few_channels.h"
+
+#include <limits>
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
+#include "support/memory.h"
+#include "support/target.h"
+
+#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
+
+namespace cairn {
+
+namespace {
+
+/// Each row of the image times the kernel's columns, one for each tap and output channel, gives what its pixels add to the
+/// results around them.
+struct FewChannels {
+  int64_t n, h, w, ic, oc, oh, ow, kh, kw, dilation_h, dilation_w, pad_top, pad_left;
+  int64_t columns, padded, step;  // of the kernel, whole vectors of them, floats between columns of products
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+};
+
+using ComputeRows = void (*)(const FewChannels&, int64_t, int64_t, const float*, const float*, const float*, float*,
+                             float*, float*);
+
+namespace few_plain {
+#define CAIRN_FLOATS 4
+#include "engines/cpu/few_channels_body.h"
+#undef CAIRN_FLOATS
+}  // namespace few_plain
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
+namespace few_avx2 {
+#define CAIRN_FLOATS 8
+#include "engines/cpu/few_channels_body.h"
+#undef CAIRN_FLOATS
+}  // namespace few_avx2
+CAIRN_TARGET_END
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
+namespace few_avx512 {
+#define CAIRN_FLOATS 16
+#include "engines/cpu/few_channels_body.h"
+#undef CAIRN_FLOATS
+}  // namespace few_avx512
+CAIRN_TARGET_END
+
+ComputeRows compute_few_rows() {
+  const Isa isa = machine_isa();
+  return isa == Isa::avx512 ? few_avx512::compute_rows
+         : isa == Isa::avx2 ? few_avx2::compute_rows
+                            : few_plain::compute_rows;
+}
+
+Refusal read_few_channels(const Contraction& contraction, FewChannels& few) {
+  constexpr int64_t kMostChannels = 4, kLeastInputs = 8, kMostInputs = 512, kLeastWidth = 16, kMostColumns = 256;
+  const Node& node = *contraction.node;
+  if (!is_convolution(node, ConvRole::forward) || node.attr().integer("groups") != 1) return "is another operation";
+  if (contraction.epilogue.residual) return "adds a residual";
+  const SlideSpec s = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  few = {s.n,          s.h,          s.w,       s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.kh, s.kw,
+         s.dilation_h, s.dilation_w, s.pad_top, s.pad_left};
+  few.columns = s.taps() * few.oc;
+  const int64_t lane = lanes(machine_isa());
+  few.padded = (few.columns + 2 * lane - 1) / (2 * lane) * 2 * lane;
+  few.step = s.w + lane;
+  if (few.oc > kMostChannels || few.oc == 0 || few.n == 0) return "has more than four output channels, or none";
+  if (s.d * s.kd * s.od * s.stride_d * s.stride_h * s.stride_w != 1) return "has a stride or three dims";
+  if (few.ic < kLeastInputs || few.ic > kMostInputs || few.w < kLeastWidth || few.columns > kMostColumns)
+    return "is too small, or too large";
+  if (2 * few.padded >= s.taps() * lane) return "has few taps";
+  const Activation activation = activation_of(contraction.epilogue);
+  if (activation.kind == Activation::Kind::relu) few.low = 0;
+  if (activation.kind == Activation::Kind::clip) few.low = activation.low, few.high = activation.high;
+  return std::nullopt;
+}
+
+/// [ic, padded], from a kernel [taps, ic, oc].
+void pack_columns(const FewChannels& few, const float* kernel, float* to) {
+  std::fill_n(to, few.ic * few.padded, 0.f);
+  for (int64_t tap = 0; tap < few.kh * few.kw; ++tap)
+    for (int64_t i = 0; i < few.ic; ++i)
+      for (int64_t c = 0; c < few.oc; ++c) to[i * few.padded + tap * few.oc + c] = *kernel++;
+}
+
+}  // namespace
+
+Refusal refuses_few_channels(const Group& group) {
+  const auto contraction = as_contraction(group);
+  if (!contraction || contraction->stored) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  FewChannels few;
+  return read_few_channels(*contraction, few);
+}
+
+std::unique_ptr<Step> make_few_channels(const Group& group, MakeContext& context) {
+  const Contraction contraction = *as_contraction(group);
+  FewChannels few;
+  read_few_channels(contraction, few);
+  const size_t x = index_of(group, contraction.node->inputs[0]), kernel = index_of(group, contraction.node->inputs[1]);
+  const Value* bias = contraction.epilogue.bias;
+  const size_t bias_at = bias ? index_of(group, bias) : 0;
+  const int64_t threads = std::max(1, context.threads);
+  const int64_t rows = std::clamp<int64_t>(few.oh / (4 * threads), 4, 32), bands = (few.oh + rows - 1) / rows;
+  const size_t packed = whole_lines(static_cast<size_t>(few.ic * few.padded) * sizeof(float));
+  const size_t products = whole_lines(static_cast<size_t>(few.columns * few.step) * sizeof(float));
+  const size_t each = products + whole_lines(static_cast<size_t>(few.oc * rows * few.ow) * sizeof(float));
+  const auto run = [=, compute = compute_few_rows()](const StepArgs& args) {
+    char* const workspace = static_cast<char*>(args.workspace);
+    auto* const weights = reinterpret_cast<float*>(workspace);
+    pack_columns(few, input(args, kernel), weights);
+    args.executor.run(static_cast<int>(few.n * bands), [&](int chunk, int worker) {
+      const int64_t image = chunk / bands, first = chunk % bands * rows;
+      char* const own = workspace + packed + static_cast<size_t>(worker) * each;
+      compute(few, first, std::min(few.oh, first + rows), input(args, x) + image * few.h * few.w * few.ic, weights,
+              bias ? input(args, bias_at) : nullptr, reinterpret_cast<float*>(own),
+              reinterpret_cast<float*>(own + products), output(args) + image * few.oh * few.ow * few.oc);
+    });
+  };
+  return call("few_channels", run, {.workspace = packed + each * static_cast<size_t>(threads)});
+}
+
+}  // namespace cairn
