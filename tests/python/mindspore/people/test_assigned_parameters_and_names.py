@@ -161,6 +161,47 @@ def test_gathering_outside_in_a_compiled_function():
     assert "For 'Gather', the 'input_indices' should be in the range [-2, 2), but got 2" in str(info.value)
 
 
+@MODES
+@pytest.mark.parametrize("deep", [False, True])
+def test_vmap_of_an_update_writes_the_parameters(mode, deep):
+    context.set_context(mode=mode)
+
+    def update(var, accum, lr, grad):
+        return P.ApplyAdagrad()(var, accum, lr, grad)
+
+    class Net(nn.Cell):
+        def __init__(self, var, accum):
+            super().__init__()
+            self.var, self.accum = Parameter(Tensor(var), name="var"), Parameter(Tensor(accum), name="accum")
+            self.mapped = ops.vmap(update, in_axes=(0, 0, 0, 0))
+            if deep:
+                self.mapped = ops.vmap(self.mapped, in_axes=(0, 0, 0, 0))
+
+        def construct(self, lr, grad):
+            return self.mapped(self.var, self.accum, lr, grad)
+
+    shape = (2, 3, 4) if deep else (3, 4)
+    random = np.random.RandomState(0)
+    var, accum, grad = (random.rand(*shape).astype(np.float32) for _ in range(3))
+    lr = random.rand(*shape[:-1]).astype(np.float32)
+    net = Net(var, accum)
+    made = net(Tensor(lr), Tensor(grad))
+    expected = var - lr[..., None] * grad / np.sqrt(accum + grad * grad)
+    assert np.allclose(made[0].asnumpy(), expected) and np.allclose(net.var.asnumpy(), expected)
+    assert np.allclose(net.accum.asnumpy(), accum + grad * grad)
+
+
+def test_all_of_the_largest_in_no_order_are_as_they_are():
+    x = np.random.rand(3, 4).astype(np.float32)
+    values, places = P.TopK(sorted=False)(Tensor(x), 4)
+    assert np.array_equal(values.asnumpy(), x) and places.asnumpy().tolist() == [[0, 1, 2, 3]] * 3
+
+
+def test_an_optimizer_of_nothing():
+    with pytest.raises(ValueError, match="Optimizer got an empty parameter list"):
+        nn.Adam(nn.Flatten().trainable_params())
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int8, np.float32])
 def test_reciprocals(dtype):
     x = np.array([1, -1, 2, -3]).astype(dtype)
