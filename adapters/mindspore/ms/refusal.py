@@ -26,9 +26,13 @@ class Forbidden(Uncaptured, RuntimeError):
     """A statement that no captured function may have, also where it could run eagerly."""
 
 
-def refuse(name, reason, instead=None):
+class UnsupportedValue(Unsupported, ValueError):
+    """A value of an argument that Cairn does not have, for which releases raise ValueError as well."""
+
+
+def refuse(name, reason, instead=None, error=Unsupported):
     """Raises Unsupported."""
-    raise Unsupported(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))
+    raise error(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))
 
 
 class Wrong(TypeError, ValueError):

@@ -65,7 +65,7 @@ class Tensor:
             return
         if init is None or shape is None or dtype is None:
             if shape is None or dtype is None:
-                raise ValueError("init, shape and dtype must have values when input_data is None.")
+                raise Wrong("init, shape and dtype must have values when input_data is None.")
             if None in numpy.atleast_1d(numpy.array(shape, object)):  # tells Cell.set_inputs of sizes that change
                 self._lazy = (tuple(-1 if each is None else each for each in shape), dtype)
             else:

@@ -262,15 +262,22 @@ def test_functions_made_in_branches_are_used_there():
         captured(Function(lambda x: f(x, True)), UP)
 
 
-def test_loops_keep_types_and_shapes():
+def test_loops_keep_types_and_without_their_shapes_run_eagerly():
     def f(x):
         y = x
         while total(y) < 10:
             y = y[:2] * 2
         return y
 
-    with pytest.raises(TypeError, match="Shape Join Failed: 'y'.*turn"):
-        captured(Function(f), UP)
+    def g(x):
+        y = x > 0
+        while total(x) < 10:
+            y, x = x, x * 2
+        return y
+
+    assert "Shape Join Failed: 'y'" in refused(f, UP)
+    with pytest.raises(TypeError, match="Type Join Failed: 'y'.*turn"):
+        captured(Function(g), UP)
 
 
 def test_a_variable_of_one_branch_is_told_when_used():

@@ -24,6 +24,7 @@ DEPTH = 1000  # of calls, as MindSpore's max_call_depth
 MOST = 64  # signatures of one function whose compiled forms are kept
 statistics = {"compiled": 0, "runs": 0, "eager": 0}
 
+_ITERATORS = (map, filter, zip, enumerate, range)  # which are tuples in graphs
 _owners = weakref.WeakKeyDictionary()  # object -> {key: [Compiled]}
 _told = set()
 
@@ -240,7 +241,7 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, result)
+        made = Compiled(graph, tuple(result) if isinstance(result, _ITERATORS) else result)
     except Error as error:
         if "that has ended" in str(error):
             raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error

@@ -193,7 +193,7 @@ class Graph:
                 made = core.cast(symbolic(made), dtype=held.dtype)._value
             if made.shape != held.shape:
                 made = core.broadcast_to(symbolic(made), list(held.shape))._value
-        self.write(parameter, self._apart(parameter, made) if self.differentiated and made.dtype.kind == "f" else made)
+        self.write(parameter, self._apart(parameter, made) if self.differentiated and not rng and made.dtype.kind == "f" else made)
 
     def _apart(self, parameter, value):
         """The value as a Parameter holds it: gradients end there, and are those of the Parameter where these are taken."""

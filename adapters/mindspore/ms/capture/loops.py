@@ -177,6 +177,8 @@ class _Loop:
         self._fail(name, old, new)
 
     def _fail(self, name, old, new, what="Type"):
+        if what == "Shape":
+            raise Uncaptured(f"Shape Join Failed: '{name}' has shape {old.shape} before the loop and {new.shape} after a turn of it", self.line)
         raise TypeError(
             f"{what} Join Failed: '{name}' is {type_text(old)} before the loop at {place_of(self.line)} and "
             f"{type_text(new)} after a turn of it; a loop whose condition is a tensor keeps the types and shapes of its variables"

@@ -193,8 +193,39 @@ def local_response(x, depth_radius, bias, alpha, beta):
     return core.mul(x, core.pow(scale, number(-beta, x)))
 
 
+def _crop_whole_pixels(image, boxes, index, size):
+    """Boxes of whole pixels, whose parts are read at their middles; what lies outside is what follows in memory."""
+    batch, height, width, channels = image.shape
+    flat = cast(reshape(image, (batch * height * width, channels)), np.float32)
+
+    def places(first, last, length, count):
+        begin, end = (cast(cast(core.mul(part(boxes, 1, i, i + 1), number(length, boxes)), np.int64), nptype(boxes)) for i in (first, last))
+        span = core.maximum(core.add(core.sub(end, begin), number(1, boxes)), number(1, boxes))
+        middles = core.mul(number((np.arange(count) + 0.5) / count, boxes), span)
+        at = core.clip(core.sub(middles, number(0.5, boxes)), low=0.0, high=float(np.finfo(np.float32).max))
+        at = core.minimum(at, core.sub(span, number(1, boxes)))
+        low = core.floor(at)
+        return core.add(begin, low), core.minimum(core.add(begin, core.ceil(at)), core.add(begin, core.sub(span, number(1, boxes)))), core.sub(at, low)
+
+    top, bottom, down = (reshape(each, (-1, size[0], 1)) for each in places(0, 2, height, size[0]))
+    left, right, along = (reshape(each, (-1, 1, size[1])) for each in places(1, 3, width, size[1]))
+    first = core.mul(reshape(cast(index, np.int64), (-1, 1, 1)), np.int64(height * width))
+
+    def taken(row, column):
+        at = core.add(core.add(core.mul(cast(row, np.int64), np.int64(width)), cast(column, np.int64)), first)
+        at = core.maximum(core.minimum(at, np.int64(flat.shape[0] - 1)), np.int64(0))
+        return core.gather(flat, at, axis=0)
+
+    def mixed(a, b, share):
+        return core.add(a, core.mul(core.sub(b, a), reshape(share, (*share.shape, 1))))
+
+    return mixed(mixed(taken(top, left), taken(top, right), along), mixed(taken(bottom, left), taken(bottom, right), along), down)
+
+
 def crop_and_resize(image, boxes, index, size, method="bilinear", outside=0.0):
     """NHWC images."""
+    if method == "bilinear_v2":
+        return _crop_whole_pixels(image, boxes, index, size)
     return core.crop_and_resize(
         image, boxes, index, ints(size), mode={"nearest": "nearest"}.get(method, "bilinear"), outside=float(outside)
     )

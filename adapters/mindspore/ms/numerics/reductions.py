@@ -135,6 +135,8 @@ def cumprod(x, axis, exclusive=False, reverse=False):
 
 def top_k(x, k, is_sorted=True):
     """Values and i32 indices of the k largest along the last axis."""
+    if not is_sorted and k == x.shape[-1]:  # all of them, as they are
+        return x, core.broadcast_to(np.arange(k, dtype=np.int32), ints(x.shape))
     values, indices = core.top_k(x, np.asarray(k, np.int64), sorted=is_sorted)
     return values, cast(indices, np.int32)
 

@@ -6,6 +6,7 @@ import tempfile
 import numpy as np
 from cairn import _cairn
 from cairn.ms import core, refuse
+from cairn.ms.refusal import UnsupportedValue
 
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
@@ -132,7 +133,7 @@ def export(net, inputs, file_name, file_format, options):
         refuse(f"export({next(iter(options))}=...)", "is not supported", "export without it")
     if file_format not in _ENDINGS:
         refuse(f"export(file_format='{file_format}')", "files of the device's compiler are not "
-               "written", "file_format='OM', 'ONNX' or 'MINDIR'")
+               "written", "file_format='OM', 'ONNX' or 'MINDIR'", UnsupportedValue)
     path = file_name if file_name.endswith(_ENDINGS[file_format]) else file_name + _ENDINGS[file_format]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     trained = net.training

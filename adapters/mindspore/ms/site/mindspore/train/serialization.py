@@ -8,6 +8,7 @@ import threading
 import numpy as np
 from cairn.ms import level, refuse
 from cairn.ms.numerics import collectives
+from cairn.ms.refusal import Wrong
 
 from mindspore import log as logger
 from mindspore.common.parameter import Parameter
@@ -126,7 +127,7 @@ def random_state():
 
 def _check_file(path):
     if not isinstance(path, str):
-        raise TypeError(f"For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(path)}.")
+        raise Wrong(f"For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(path)}.")
     if not path.endswith(".ckpt"):
         raise ValueError("For 'load_checkpoint', the checkpoint file should end with '.ckpt', please input the correct "
                          f"'ckpt_file_name', but got {path}.")

@@ -13,7 +13,10 @@ class Jvp(Cell):
 
     def construct(self, *args):
         *inputs, v = args
-        return transforms._jvp(self.fn, tuple(inputs), v if isinstance(v, tuple) else (v,), False)
+        directions = v if isinstance(v, tuple) else (v,)
+        if isinstance(v, tuple) == (len(inputs) == 1) or len(directions) != len(inputs):
+            raise TypeError(f"For 'Jvp', the direction must be a Tensor for each of the {len(inputs)} inputs, in a tuple where there are several.")
+        return transforms._jvp(self.fn, tuple(inputs), directions, False)
 
 
 class Vjp(Cell):

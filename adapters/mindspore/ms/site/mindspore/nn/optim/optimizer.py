@@ -111,7 +111,7 @@ class Optimizer(Cell):
             raise TypeError(f"For '{owner}', the 'params' must be Iterable, but got {type(parameters).__name__}.")
         parameters = list(parameters)
         if not parameters:
-            raise ValueError(f"For '{owner}', the 'params' must not be empty.")
+            raise ValueError(f"For '{owner}', the 'params' must not be empty: Optimizer got an empty parameter list")
         kind = dict if isinstance(parameters[0], dict) else Parameter
         for each in parameters:
             if not isinstance(each, kind):

@@ -163,15 +163,30 @@ def _zero(tensor):
     return promote.cast(Tensor(0.0), promote.nptype(tensor))
 
 
-def _rows(tree, axes, position):
-    """The slice of nested tensors at a position of the axis that is mapped."""
+def _rows(tree, axes, position, parts):
+    """The slice of nested tensors at a position of the axis that is mapped. Those of Parameters are Parameters as well, which
+    parts[parameter] lists with what they hold at first."""
     if isinstance(tree, (tuple, list)):
         axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(tree)
-        return type(tree)([_rows(each, axis, position) for each, axis in zip(tree, axes)])
+        return type(tree)([_rows(each, axis, position, parts) for each, axis in zip(tree, axes)])
     if axes is None or not isinstance(tree, Tensor):
         return tree
     axis = axes % len(tree.shape)
-    return tree[(slice(None),) * axis + (position,)]
+    piece = tree[(slice(None),) * axis + (position,)]
+    if not isinstance(tree, Parameter):
+        return piece
+    made = Parameter.__new__(Parameter)
+    made.__dict__.update(tree.__dict__)
+    made._array, made._value = None if piece._array is None else piece._array.copy(), piece._value
+    parts.setdefault(id(tree), (tree, axis, []))[2].append((made, piece))
+    return made
+
+
+def _put_back(parts):
+    """Parameters whose slices were assigned get these."""
+    for parameter, axis, pairs in parts.values():
+        if any(a._value is not b._value or a._array is not None and not numpy.array_equal(a._array, b._array, equal_nan=True) for a, b in pairs):
+            core.assign(parameter, _stacked([core.identity(each) for each, _ in pairs], axis))
 
 
 def _sizes(tree, axes):
@@ -206,7 +221,10 @@ def vmap(fn, in_axes=0, out_axes=0):
             raise RuntimeError("For 'vmap', there is no axis to map over: all of 'in_axes' are None.")
         if len(sizes) > 1:
             raise RuntimeError(f"For 'vmap', the mapped axes should have one size, but got {sorted(sizes)}.")
-        return _stacked([core.prepared(fn)(*_rows(arguments, axes, i)) for i in range(sizes.pop())], out_axes)
+        parts = {}
+        made = _stacked([core.prepared(fn)(*_rows(arguments, axes, i, parts)) for i in range(sizes.pop())], out_axes)
+        _put_back(parts)
+        return made
 
     return Transform(fn, body)
 

@@ -254,6 +254,11 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
     return P.IndexAdd(axis)(x, indices, y)
 
 
+def inplace_index_add(var, indices, updates, axis):
+    """Adds parts of updates into a Parameter."""
+    return P.InplaceIndexAdd(axis)(var, indices, updates)
+
+
 def index_fill(x, dim, index, value):
     """x with a value in the parts that the index names."""
     return P.IndexFill()(x, dim, index, value)

@@ -89,7 +89,7 @@ def primitive(name, compute, doc, prepare=None, **attributes):
         for key, value in bound.arguments.items():
             if isinstance(attributes[key], bool) and not isinstance(value, bool):
                 raise TypeError(f"For '{name}', the type of '{key}' must be bool, but got {type(value).__name__}.")
-            if key == "reduction" and name.endswith(("Loss", "Entropy")) and value not in ("none", "mean", "sum", "batchmean"):
+            if key == "reduction" and name.endswith(("Loss", "LossV2", "Entropy")) and value not in ("none", "mean", "sum", "batchmean"):
                 raise ValueError(f"For '{name}', the 'reduction' must be one of none, mean and sum, but got {value}.")
             self.add_prim_attr(key, value)
         if prepare is not None:

@@ -189,6 +189,8 @@ def _broadcast_to(self, x):
     shape = list(self.shape)
     have = (None,) * (len(shape) - len(x.shape)) + tuple(x.shape)
     shape = [old if new == -1 else new for new, old in zip(shape, have)]
+    if None in shape:
+        raise ValueError(f"For 'BroadcastTo', -1 must stand for an axis of x, but got shape {self.shape} for x of {tuple(x.shape)}.")
     return core.broadcast_to(x, basic.ints(shape))
 
 

@@ -308,10 +308,13 @@ BasicLSTMCell = primitive(
 # Updates of rows that a gradient names
 
 
-def _sparse(name, slots, rule, **attributes):
-    """The rule on the rows of the Parameters that the indices name, of which equal ones are added."""
+def _sparse(name, slots, rule, place=None, **attributes):
+    """The rule on the rows of the Parameters that the indices name, of which equal ones are added. place: where the gradient and the
+    indices stand among the inputs, None for the end."""
 
     def compute(self, *inputs):
+        if place is not None:
+            inputs = *inputs[:place], *inputs[place + 2 :], *inputs[place : place + 2]
         own, (gradient, indices) = [parameter(each, name) for each in inputs[:slots]], inputs[-2:]
         rows = own[0].shape[0]
         whole = arrays.scatter_rows(basic.like(own[0], 0), indices, updates.same(gradient, own[0]), "add")
@@ -374,6 +377,27 @@ SparseApplyFtrlV2 = _sparse(
 SparseApplyAdadelta = _sparse(
     "SparseApplyAdadelta", 3, lambda self, s, o, g: updates.ada_delta(*s, g, *o, self.epsilon), epsilon=REQUIRED, **_LOCK
 )
+
+
+def _sparse_rms_prop(self, slots, others, gradient):
+    return updates.rms_prop(*slots, gradient, *others, self.rho, self.momentum, self.epsilon)
+
+
+def _sparse_centered(self, slots, others, gradient):
+    p, mean_gradient, mean_square, moment = slots
+    p, mean_square, moment, mean_gradient = updates.rms_prop(p, mean_square, moment, gradient, *others, mean_gradient)
+    return p, mean_gradient, mean_square, moment
+
+
+SparseApplyMomentum = _sparse(
+    "SparseApplyMomentum", 2, lambda self, s, o, g: updates.momentum(*s, g, *o, self.use_nesterov), 3, use_locking=False, use_nesterov=False
+)
+SparseApplyRMSProp = _sparse("SparseApplyRMSProp", 3, _sparse_rms_prop, rho=REQUIRED, momentum=REQUIRED, epsilon=REQUIRED, **_LOCK)
+SparseApplyCenteredRMSProp = _sparse("SparseApplyCenteredRMSProp", 4, _sparse_centered, **_LOCK)
+SparseApplyProximalGradientDescent = _sparse(
+    "SparseApplyProximalGradientDescent", 1, lambda self, s, o, g: [updates.proximal(s[0], g, updates.of(o[0], s[0]), o[1], o[2])], **_LOCK
+)
+SparseApplyAdagradDA = _sparse("SparseApplyAdagradDA", 3, lambda self, s, o, g: updates.adagrad_da(*s, g, *o), 3, **_LOCK)
 
 
 def _keras_momentum(self, p, v, lr, gradient, rate):

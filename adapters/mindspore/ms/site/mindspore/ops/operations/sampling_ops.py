@@ -48,8 +48,8 @@ RNNTLoss = primitive("RNNTLoss", _rnnt, "(losses, gradients by acts) of a transd
 
 
 def _ratios(self):
-    Validator.check_value_type("pooling_ratio", self.pooling_ratio, [float, tuple], self.name)
-    ratio = self.pooling_ratio if isinstance(self.pooling_ratio, tuple) else (1.0, self.pooling_ratio, self.pooling_ratio, 1.0)
+    Validator.check_value_type("pooling_ratio", self.pooling_ratio, [list, tuple], self.name)
+    ratio = self.pooling_ratio
     if len(ratio) != 4 or ratio[0] != 1.0 or ratio[3] != 1.0 or min(ratio) < 1:
         raise ValueError(f"For '{self.name}', 'pooling_ratio' must be (1.0, rows, columns, 1.0) with numbers of at least 1, but got {ratio}.")
     self.add_prim_attr("ratio", ratio)
@@ -87,6 +87,8 @@ def _fixed(name, dims, places):
             raise ValueError(f"For '{name}', x must have {dims + 2} axes, but got {tuple(x.shape)}.")
         kernel, counts = (tuple(int(n) for n in np.broadcast_to(each, dims)) for each in (self.ksize, self.output_shape))
         one = len(x.shape) == dims + 1
+        if any(count + size - 1 > whole - (dims == 3) for count, size, whole in zip(counts, kernel, x.shape[-dims:])):
+            raise ValueError(f"For '{name}', the windows {kernel} are too large for x of {tuple(x.shape)} and {counts} results.")
         largest, where = windows.fractional_max_pool(basic.expand(x, 0) if one else x, basic.cast(samples, basic.nptype(x)), kernel, counts)
         where = basic.cast(where, places)
         return (basic.at(largest, 0, 0), basic.at(where, 0, 0)) if one else (largest, where)

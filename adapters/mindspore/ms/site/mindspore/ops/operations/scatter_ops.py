@@ -62,6 +62,7 @@ def _index_add(self, x, indices, y):
 IndexAdd = primitive(
     "IndexAdd", _index_add, "Adds parts of y into a Parameter.", axis=REQUIRED, use_lock=True, check_index_bound=True
 )
+InplaceIndexAdd = primitive("InplaceIndexAdd", _index_add, "Adds parts of y into a Parameter.", axis=REQUIRED)
 EmbeddingLookup = primitive(
     "EmbeddingLookup",
     lambda self, x, indices, offset: _lookup(x, indices, offset),

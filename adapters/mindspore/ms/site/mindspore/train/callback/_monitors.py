@@ -5,6 +5,7 @@ import time
 import numpy as np
 from cairn.ms import level
 
+from mindspore._checkparam import Validator
 from mindspore.train._utils import check_int, number, step_loss
 from mindspore.train.callback._callback import Callback
 
@@ -14,10 +15,12 @@ __all__ = ["LossMonitor", "TimeMonitor"]
 class LossMonitor(Callback):
     """Prints the loss, and ends the training where it is NaN or infinite."""
 
-    def __init__(self, per_print_times=1, lr_init=None):
+    def __init__(self, per_print_times=1, lr_init=None, has_trained_epoch=0):
+        Validator.check_non_negative_int(has_trained_epoch, "has_trained_epoch", "LossMonitor")
         if isinstance(per_print_times, bool) or not isinstance(per_print_times, int) or per_print_times < 0:
             raise ValueError(f"The argument 'per_print_times' must be int and >= 0, but got {per_print_times}")
         self._per_print_times, self._lr_init, self._last_print_time = per_print_times, lr_init, 0
+        self._trained = has_trained_epoch
 
     def step_end(self, run_context):
         told = run_context.original_args()
@@ -28,7 +31,7 @@ class LossMonitor(Callback):
         if isinstance(loss, (float, np.floating)) and not np.isfinite(loss):
             raise ValueError(self._invalid(told.cur_epoch_num, step))
         if self._due(told.cur_step_num):
-            print(f"epoch: {told.cur_epoch_num} step{':' if level.at_least('1.1') else ''} {step}, loss is {loss!s}", flush=True)
+            print(f"epoch: {told.cur_epoch_num + self._trained} step{':' if level.at_least('1.1') else ''} {step}, loss is {loss!s}", flush=True)
 
     on_train_step_end = step_end
 
