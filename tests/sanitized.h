@@ -1,4 +1,5 @@
-// Whether this program counts memory as the product does: sanitizers take much themselves, and keep what was freed.
+// What sanitizers change for this program: they take much memory themselves and keep what was freed; the thread sanitizer ends
+// forked children that start threads.
 #pragma once
 
 namespace cairn {
@@ -7,6 +8,12 @@ namespace cairn {
 inline constexpr bool kMemoryCounts = false;
 #else
 inline constexpr bool kMemoryCounts = true;
+#endif
+
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kForkedChildrenStartThreads = false;
+#else
+inline constexpr bool kForkedChildrenStartThreads = true;
 #endif
 
 }  // namespace cairn

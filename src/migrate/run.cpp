@@ -12,6 +12,7 @@
 #include "migrate/options.h"
 #include "migrate/parallel.h"
 #include "migrate/rules.h"
+#include "migrate/still_parses.h"
 #include "support/executor.h"
 
 namespace cairn::migrate {
@@ -222,6 +223,13 @@ void show(const Module& module, const Change& change, AppliedChange& shown) {
   shown.new_text = apply_edits(shown.old_text, edits);
 }
 
+/// Whether an edit that is made takes out all that the change is about; the edits are sorted and free of overlap.
+bool is_taken_out(const Change& change, const std::vector<Edit>& edits) {
+  auto after = std::upper_bound(edits.begin(), edits.end(), change.at.begin,
+                                [](uint32_t begin, const Edit& edit) { return begin < edit.begin; });
+  return after != edits.begin() && std::prev(after)->text.empty() && change.at.end <= std::prev(after)->end;
+}
+
 void migrate_module(const Project& project, const Module& module, const Notebook* notebook, const Options& options,
                     const ProjectFacts& facts, const FileFacts& own, FileResult& result) {
   result.lines = module.lines().count();
@@ -247,6 +255,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     edits = merge(file.changes, dropped);
   }
   for (const Change& change : dropped) {
+    if (is_taken_out(change, edits)) continue;
     Position at = module.lines().at(change.at.begin);
     result.findings.push_back({change.rule, Severity::warning, result.path, at.line, at.column, at.line, at.column,
                                change.message,
@@ -259,15 +268,11 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     file.changes.clear();
     edits.clear();
   }
-  if (!edits.empty()) {
-    std::string after = apply_edits(module.text(), edits);
-    if (Syntax::errors_in(after, module.encoding()) > module.syntax().error_count()) {
-      result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1,
-                                 "the rewritten text would not parse", "the file is left as it is; please report this",
-                                 false});
-      file.changes.clear();
-      edits.clear();
-    }
+  if (!edits.empty() && !still_parses(module, edits)) {
+    result.findings.push_back({"syntax", Severity::error, result.path, 1, 1, 1, 1, "the rewritten text would not parse",
+                               "the file is left as it is; please report this", false});
+    file.changes.clear();
+    edits.clear();
   }
   if (options.to == Target::ascend) note_references(file);
   for (Change& change : file.changes) {

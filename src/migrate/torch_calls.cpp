@@ -782,7 +782,7 @@ void rewrite_calls(TorchFile& torch) {
   // x, y = x.to(device), y.to(device); t[0][i] = 1, where t[0] is a copy
   for (NodeId node = 0; node < syntax.size(); ++node) {
     if (syntax.kind(node) == Kind::expression_statement && syntax.kind(syntax.first(node)) == Kind::call &&
-        torch.rendered(node).find('(') == std::string::npos)
+        torch.rendered(node).find_first_of("(=") == std::string::npos)
       torch.drop(kTorchNames, node, "nothing is left to do");
     if (syntax.kind(node) != Kind::assignment) continue;
     join_subscripts(torch, syntax.child(node, Field::left));

@@ -10,6 +10,7 @@
 #include "folder.h"
 #include "migrate/options.h"
 #include "migrate/reports.h"
+#include "migrate/still_parses.h"
 #include "migrate/tree.h"
 #include "support/files.h"
 
@@ -60,6 +61,43 @@ TEST(hostile, deep_nesting_long_files_and_long_chains_allocate_in_proportion_to_
     EXPECT_NE(result.state, FileState::failed);
     EXPECT_LT(allocations() - before, 1000 * texts[i].size()) << i;
   }
+}
+
+// The parser takes `f()x` for sound or not by what follows far behind, so that a few verdicts on random damage may differ.
+TEST(hostile, edits_that_a_parse_of_the_whole_script_refuses_are_refused) {
+  const std::string text =
+      "# begins\nimport a as b\nx = f(1, y=[2, 3])\nx1 = f(4, z=[5, 60])\n@d\nclass A(B):\n  def f(self):\n    "
+      "return self.g(\n        \"a)\" 'b')\n\nif x: y = 1\nelse:\n  y = {1: 2}\nprint('x', f\"{y!r:>3} {z}\")\nz = 1; "
+      "w = (2)";
+  const std::vector<std::string> pieces = {"(", ")", "[",  ":", "'",    "\n", "  ", "x",
+                                           "1", ",", "if", "=", "f(x)", "",   ""};
+  const Module module("script.py", text);
+  ASSERT_EQ(module.syntax().error_count(), 0u);
+  std::mt19937 random(7);
+  size_t sound = 0, damaged = 0, missed = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<Edit> edits;
+    for (uint32_t at = random() % 80; at < text.size(); at += 40 + random() % 160) {
+      const auto end = std::min<uint32_t>(at + random() % 4, static_cast<uint32_t>(text.size()));
+      edits.push_back({at, end, pieces[random() % pieces.size()]});
+      at = end;
+    }
+    const bool parses = Syntax::errors_in(apply_edits(text, edits)) == 0;
+    const bool taken = still_parses(module, edits);
+    sound += parses && taken;
+    damaged += !parses;
+    missed += !parses && taken;
+  }
+  EXPECT_LT(missed, damaged / 200);
+  EXPECT_GT(sound, 100u);
+  EXPECT_GT(damaged, 1000u);
+}
+
+TEST(hostile, statements_have_one_shape_when_names_and_numbers_alone_differ) {
+  EXPECT_EQ(shape_of("s1 = tf.Session(3)\n"), shape_of("other = m.g(42)\n"));
+  EXPECT_NE(shape_of("a = b"), shape_of("pass = b"));
+  EXPECT_NE(shape_of("a = 0x1"), shape_of("a = 0x"));
+  EXPECT_NE(shape_of("a = b'c'"), shape_of("a = f'c'"));
 }
 
 // Bytes allocated by a migration of `count` pieces between head and tail, with all reports that are text.

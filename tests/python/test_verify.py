@@ -159,6 +159,17 @@ def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
     assert done.returncode == 0 and all(each["depends_on_inputs"] for each in json.loads(done.stdout)["outputs"])
 
 
+def test_a_stateful_keras_file_begins_every_run_with_its_first_states(command, tmp_path):
+    import tensorflow as tf
+
+    layers = [tf.keras.layers.LSTM(4, stateful=True, batch_input_shape=(2, 3, 5)), tf.keras.layers.Dense(1)]
+    tf.keras.Sequential(layers).save(tmp_path / "stateful.h5")
+    assert command("cairn", "convert", "stateful.h5", "-o", "stateful.om").returncode == 0
+    for words in (["verify", "stateful.om", "--against", "stateful.h5"], ["diff", "stateful.om", "stateful.h5"]):
+        done = command("cairn", *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_failure_of_the_framework_is_one_sentence(command, tmp_path):
     def build(batch):
         def net(tf, tf1):

@@ -1,5 +1,6 @@
 // The executors: every chunk exactly once, workers that do not collide, nesting, several callers, parking, limits.
 #include "support/executor.h"
+#include "sanitized.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -309,6 +310,7 @@ TEST(Executor, APoolDoesWithTheThreadsThatItGets) {
 }
 
 TEST(Executor, AChildOfAForkHasAPoolOfItsOwn) {
+  if (!kForkedChildrenStartThreads) GTEST_SKIP() << "sanitizer: a forked child may start no threads";
   auto pool = make_pool(4);
   std::atomic<bool> stop{false};
   std::thread busy([&] {

@@ -84,12 +84,17 @@ class Signature:
     """A SavedModel, or a Keras file saved as one."""
 
     def __init__(self):
-        folder_of = source
+        self.folder, self.stateful = source, False
         if not os.path.isdir(source):
-            folder_of = f"{folder}/saved_model"
-            tf.saved_model.save(tf.keras.models.load_model(source, compile=False), folder_of)
+            self.folder = f"{folder}/saved_model"
+            made = tf.keras.models.load_model(source, compile=False)
+            self.stateful = any(getattr(layer, "stateful", False) for layer in made.submodules)
+            tf.saved_model.save(made, self.folder)
         self.maker = f"TensorFlow {tf.__version__}"
-        self.model = tf.saved_model.load(folder_of)
+        self.load()
+
+    def load(self):
+        self.model = tf.saved_model.load(self.folder)
         keys = self.model.signatures
         self.function = keys[signature or ("serving_default" if "serving_default" in keys else list(keys)[0])]
         self.arguments = {spec.name: spec for spec in self.function.structured_input_signature[1].values()}
@@ -105,6 +110,8 @@ class Signature:
         return [results[name if name in results else next(free, name)] for _, name in ports["outputs"]]
 
     def run(self, feeds):
+        if self.stateful:  # every run begins with the states of the file, as in the converted model
+            self.load()
         results = self.function(**{name: tf.constant(value, self.arguments[name].dtype) for name, value in self.named(feeds).items()})
         return [value.numpy() for value in self.chosen(results)]
 
@@ -118,6 +125,8 @@ class Signature:
 
     def inside(self, feeds):
         from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+        if self.stateful:
+            self.load()
         made = convert_variables_to_constants_v2(self.function, lower_control_flow=True)
         inputs = dict(zip(self.function._arg_keywords, (tensor.name for tensor in made.inputs)))
         fed = {inputs[name]: value for name, value in self.named(feeds).items()}
