@@ -129,7 +129,7 @@ void Hub::serve() {
 double Hub::seconds_until_next() const {
   Clock::time_point next = inquiry_ ? inquiry_->until : Clock::time_point::max();
   for (const Guest& guest : guests_) next = std::min(next, guest.until);
-  if (seated_ < seats_.size() && !failed_) next = std::min(next, open_until_);
+  if (seated_ < seats_.size() && !failed()) next = std::min(next, open_until_);
   return std::max(0.0, std::chrono::duration<double>(next - Clock::now()).count());
 }
 
@@ -183,7 +183,9 @@ void Hub::seat(int rank, Socket socket, const Json& hello) {
   seat.socket = std::move(socket);
   seat.about = hello["about"];
   seat.nonce = hello["nonce"];
-  if (++seated_ < seats_.size()) return;
+  ++seated_;
+  if (failed()) send_frame(seat.socket, fault_);
+  if (failed() || seated_ < seats_.size()) return;
   listener_.close();
   Json members = Json::array();
   for (const Seat& each : seats_) members.push_back(each.about);
@@ -230,14 +232,14 @@ void Hub::lose(int rank) {
   Seat& seat = seats_[static_cast<size_t>(rank)];
   seat.socket.close();
   seat.gone = true;
-  if (seat.left || failed_) return;
+  if (seat.left || failed()) return;
   std::vector<Json> members;
   for (const Seat& each : seats_) members.push_back(each.about);
   fault(lost_text(members, rank, 0), rank);
 }
 
 void Hub::inquire(const Json& report) {
-  if (failed_ || inquiry_) return;
+  if (failed() || inquiry_) return;
   ranks_of(report, seats_.size());
   inquiry_ = Inquiry{report, {}, Clock::now() + in_seconds(std::clamp(report.value("grace", 2.0), 0.0, kMostGrace))};
   tell_all({{"type", "query"}});
@@ -275,13 +277,14 @@ void Hub::tell_all(const Json& message) {
 }
 
 void Hub::fault(const std::string& text, int rank) {
-  if (std::exchange(failed_, true)) return;
+  if (failed()) return;
   inquiry_.reset();
-  tell_all({{"type", "fault"}, {"text", text}, {"rank", rank}});
+  fault_ = {{"type", "fault"}, {"text", text}, {"rank", rank}};
+  tell_all(fault_);
 }
 
 void Hub::late_comers() {
-  if (failed_) return;
+  if (failed()) return;
   std::vector<int> missing;
   for (size_t i = 0; i < seats_.size(); ++i)
     if (seats_[i].about.is_null()) missing.push_back(static_cast<int>(i));

@@ -81,7 +81,8 @@ class Hub {
   Clock::time_point open_until_;
   std::map<std::string, Exchange> exchanges_;
   std::optional<Inquiry> inquiry_;
-  bool failed_ = false;
+  bool failed() const { return !fault_.is_null(); }
+  Json fault_;  // what all have been told
   std::thread thread_;
 };
 
