@@ -105,8 +105,8 @@ def peak():
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
-def step_of(name, engine, threads, precision=None):
-    """A function that makes one step and returns the loss, of a session that stays open."""
+def step_of(name, engine, threads, precision=None, part=slice(None), wrapped=lambda optimizer: optimizer):
+    """A function that makes one step with a part of the batch and returns the loss, of a session that stays open."""
     import tensorflow.compat.v1 as tf
 
     tf.logging.set_verbosity(tf.logging.ERROR)
@@ -116,13 +116,14 @@ def step_of(name, engine, threads, precision=None):
     words = net in ("bert", "lstm")
     data = random.randint(0, nets.VOCABULARY, (batch, *item)) if words else random.standard_normal((batch, *item)).astype(np.float32)
     answers = random.randint(0, classes, batch)
+    data, answers = data[part], answers[part]
     x, y = tf.placeholder(tf.int32 if words else tf.float32, [None, *item]), tf.placeholder(tf.int64, [None])
     ops = TrainedNet(tf)
     logits = nets.build(net, ops, x)
     if net == "bert":
         logits = ops.dense(tf.tanh(ops.dense(logits[:, 0], "pooler", nets.HIDDEN, nets.HIDDEN, "xavier")), "classes", nets.HIDDEN, classes)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-    optimizer = tf.train.AdamOptimizer(1e-5) if words else tf.train.MomentumOptimizer(1e-3, 0.9)
+    optimizer = wrapped(tf.train.AdamOptimizer(1e-5) if words else tf.train.MomentumOptimizer(1e-3, 0.9))
     with tf.control_dependencies(ops.updates):
         train = optimizer.minimize(loss)
     config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)

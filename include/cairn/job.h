@@ -44,6 +44,10 @@ CAIRN_API CairnStatus cairn_job_group_destroy(const char* name);
  * set_split_strategy_by_idx), {"percents": [60, 40]} (of all bytes, as set_split_strategy_by_size) or {"none": true}. */
 CAIRN_API CairnStatus cairn_job_set_fusion(const char* group, const char* strategy);
 
+/* Where the collectives that this thread runs one by one are called from ("train.py:41"), which other ranks are told when one of
+ * them fails; NULL: no longer known. Those of models tell the script line of their node. */
+CAIRN_API CairnStatus cairn_job_set_place(const char* where);
+
 /* JSON: rank, size, hosts, groups, transport with the reason for its choice, timeouts, and for each kind of collective its
  * calls, bytes, seconds and seconds of waiting for other ranks. */
 CAIRN_API CairnStatus cairn_job_describe(char** description);

@@ -39,7 +39,33 @@ std::string describe() {
   return copy;
 }
 
+/// "train.py:41", of the innermost frame that is none of this package.
+std::string caller() {
+  static const auto own = nb::cast<std::string>(nb::module_::import_("os.path").attr("dirname")(
+                              nb::module_::import_("cairn").attr("__file__"))) +
+                          "/";
+  auto frame = nb::steal(reinterpret_cast<PyObject*>(PyThreadState_GetFrame(PyThreadState_Get())));
+  while (frame.is_valid()) {
+    auto* const here = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const auto code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(here)));
+    const char* text = PyUnicode_AsUTF8(reinterpret_cast<PyCodeObject*>(code.ptr())->co_filename);
+    if (!text) PyErr_Clear();
+    const std::string file = text ? text : "?";
+    if (!file.starts_with(own))
+      return file.substr(file.rfind('/') + 1) + ":" + std::to_string(PyFrame_GetLineNumber(here));
+    frame = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(here)));
+  }
+  return "";
+}
+
 }  // namespace
+
+CallerPlace::CallerPlace(bool wanted) : set_(wanted && cairn_job_joined()) {
+  if (set_) check(cairn_job_set_place(caller().c_str()));
+}
+CallerPlace::~CallerPlace() {
+  if (set_) cairn_job_set_place(nullptr);
+}
 
 void add_job(nb::module_& module) {
   module.def("_job_join",
@@ -48,6 +74,7 @@ void add_job(nb::module_& module) {
   module.def("_job_joined", [] { return cairn_job_joined() != 0; });
   module.def("_job_group", &group);
   module.def("_job_group_create", [](const std::string& name, const std::vector<int32_t>& ranks) {
+    const CallerPlace place(true);
     without_lock([&] { return cairn_job_group_create(name.c_str(), ranks.data(), ranks.size()); });
   });
   module.def("_job_group_destroy", [](const std::string& name) { check(cairn_job_group_destroy(name.c_str())); });

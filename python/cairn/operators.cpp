@@ -11,6 +11,7 @@
 
 #include "arrays.h"
 #include "attributes.h"
+#include "job.h"
 #include "numpy_arrays.h"
 
 namespace cairn_python {
@@ -241,6 +242,7 @@ struct Function {
   PyTypeObject* tensor = nullptr;  // a class whose objects hold arrays, in the attribute `array`
   PyObject* array = nullptr;
   PyObject* otherwise = nullptr;  // called instead where calls are recorded, where one fails
+  bool collective = false;        // exchanges with other ranks
   bool alike = false;             // and where inputs are no tensors of one floating type
   PyMethodDef method{};
 };
@@ -500,6 +502,7 @@ PyObject* call_function(PyObject* self, PyObject* const* given, Py_ssize_t count
     Call call(function.op, function.name.c_str());
     Arguments arguments(function, call);
     arguments.read(values.data(), count, names);
+    const CallerPlace place(function.collective);
     nb::object made = call.run(arguments.attributes.data(), arguments.attributes.size());
     return wrapped_all(function, std::move(made)).release().ptr();
   } catch (nb::python_error& error) {
@@ -545,6 +548,7 @@ nb::object make_function(const std::string& name, const std::string& python_name
   for (nb::handle attribute : attributes) {
     const auto text = nb::cast<std::string>(attribute[0]);
     function->attributes.push_back({interned(text), text, nb::cast<std::string>(attribute[1])});
+    function->collective |= text == "group";  // of ranks
   }
   function->out = interned("out");
   function->method = {function->name.c_str(),
@@ -565,6 +569,7 @@ nb::object run_op(const std::string& name, const nb::list& values, const nb::dic
   options.engines = engines.empty() ? nullptr : engines.c_str();
   Call call(find(name), name.c_str(), &options);
   for (nb::handle value : values) call.add_input(value, "float32");
+  const CallerPlace place(attributes.contains("group"));
   return call.run(list.data(), list.size());
 }
 

@@ -48,6 +48,15 @@ CairnStatus cairn_job_set_fusion(const char* group, const char* strategy) {
   });
 }
 
+CairnStatus cairn_job_set_place(const char* where) {
+  return capi::guarded([&] {
+    thread_local std::string text;
+    thread_local std::optional<comm::Place> place;
+    place.reset();
+    if (where) place.emplace(text = where);
+  });
+}
+
 CairnStatus cairn_job_describe(char** description) {
   return capi::guarded([&] {
     capi::require(description, "description");

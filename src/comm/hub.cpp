@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
 
 #include "support/error.h"
 #include "support/sha256.h"
@@ -30,7 +33,35 @@ std::vector<int> ranks_of(const Json& message, size_t size) {
   return ranks;
 }
 
+/// Whether the process runs and is not about to end: it closes its sockets before it is gone.
+bool goes_on(int64_t pid) {
+  constexpr unsigned kExiting = 4;  // PF_EXITING of Linux
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string state;
+  int64_t skipped = 0;
+  unsigned flags = kExiting;
+  rest >> state;
+  for (int i = 0; i < 5; ++i) rest >> skipped;
+  rest >> flags;
+  return rest && state != "Z" && !(flags & kExiting);
+}
+
 }  // namespace
+
+std::string lost_text(const std::vector<Json>& members, int rank, int reader) {
+  const auto member = [&](int each) -> const Json& { return members[static_cast<size_t>(each)]; };
+  const auto machine = [&](int each) {
+    return member(each).is_object() ? member(each).value("machine", Json()) : Json();
+  };
+  const int other = reader == 0 ? rank : 0;
+  if (machine(0).is_string() && machine(0) == machine(rank) && goes_on(member(other).value("pid", 0)))
+    return fmt::format("the connection between {} and {} was closed though both go on", rank_text(member(0), 0),
+                       rank_text(member(rank), rank));
+  return fmt::format("{} has ended without leaving the job", rank_text(member(other), other));
+}
 
 std::string rank_text(const Json& member, int rank) {
   if (!member.is_object()) return fmt::format("rank {}", rank);
@@ -98,12 +129,16 @@ void Hub::serve() {
 double Hub::seconds_until_next() const {
   Clock::time_point next = inquiry_ ? inquiry_->until : Clock::time_point::max();
   for (const Guest& guest : guests_) next = std::min(next, guest.until);
-  if (seated_ < seats_.size() && !failed_) next = std::min(next, open_until_);
+  if (seated_ < seats_.size() && !failed()) next = std::min(next, open_until_);
   return std::max(0.0, std::chrono::duration<double>(next - Clock::now()).count());
 }
 
 void Hub::accept_guest() {
   Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket && errno == EINVAL) {  // it was shut down: nobody comes any more, and waiting for it would not wait
+    listener_.close();
+    return fault("the socket of rank 0 at which the ranks meet was closed", 0);
+  }
   if (!socket || guests_.size() >= kMostGuests) return;
   Guest& guest = guests_.emplace_back();
   guest.socket = std::move(socket);
@@ -148,7 +183,9 @@ void Hub::seat(int rank, Socket socket, const Json& hello) {
   seat.socket = std::move(socket);
   seat.about = hello["about"];
   seat.nonce = hello["nonce"];
-  if (++seated_ < seats_.size()) return;
+  ++seated_;
+  if (failed()) send_frame(seat.socket, fault_);
+  if (failed() || seated_ < seats_.size()) return;
   listener_.close();
   Json members = Json::array();
   for (const Seat& each : seats_) members.push_back(each.about);
@@ -195,11 +232,14 @@ void Hub::lose(int rank) {
   Seat& seat = seats_[static_cast<size_t>(rank)];
   seat.socket.close();
   seat.gone = true;
-  if (!seat.left) fault(fmt::format("{} has ended without leaving the job", rank_text(seat.about, rank)), rank);
+  if (seat.left || failed()) return;
+  std::vector<Json> members;
+  for (const Seat& each : seats_) members.push_back(each.about);
+  fault(lost_text(members, rank, 0), rank);
 }
 
 void Hub::inquire(const Json& report) {
-  if (failed_ || inquiry_) return;
+  if (failed() || inquiry_) return;
   ranks_of(report, seats_.size());
   inquiry_ = Inquiry{report, {}, Clock::now() + in_seconds(std::clamp(report.value("grace", 2.0), 0.0, kMostGrace))};
   tell_all({{"type", "query"}});
@@ -237,13 +277,14 @@ void Hub::tell_all(const Json& message) {
 }
 
 void Hub::fault(const std::string& text, int rank) {
-  if (std::exchange(failed_, true)) return;
+  if (failed()) return;
   inquiry_.reset();
-  tell_all({{"type", "fault"}, {"text", text}, {"rank", rank}});
+  fault_ = {{"type", "fault"}, {"text", text}, {"rank", rank}};
+  tell_all(fault_);
 }
 
 void Hub::late_comers() {
-  if (failed_) return;
+  if (failed()) return;
   std::vector<int> missing;
   for (size_t i = 0; i < seats_.size(); ++i)
     if (seats_[i].about.is_null()) missing.push_back(static_cast<int>(i));

@@ -16,6 +16,10 @@ namespace cairn::comm {
 /// What a rank of the job is called in messages: "rank 2 (process 4711 on worker-3)".
 std::string rank_text(const Json& member, int rank);
 
+/// What the end of the connection between rank 0 and another rank means. Where both are processes of one machine, the one that
+/// reads this end looks whether the other goes on.
+std::string lost_text(const std::vector<Json>& members, int rank, int reader);
+
 /// Proof that somebody knows the job's token, without showing it.
 std::string proof(const std::string& token, const std::string& nonce);
 
@@ -77,7 +81,8 @@ class Hub {
   Clock::time_point open_until_;
   std::map<std::string, Exchange> exchanges_;
   std::optional<Inquiry> inquiry_;
-  bool failed_ = false;
+  bool failed() const { return !fault_.is_null(); }
+  Json fault_;  // what all have been told
   std::thread thread_;
 };
 

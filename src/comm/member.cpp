@@ -92,7 +92,7 @@ void Member::listen() {
     if (waits[0].revents) return;
     if (!waits[1].revents || frames_.read(hub_)) continue;
     while (auto message = frames_.take()) hear(*message);
-    if (!left(0)) fail_with(fmt::format("{} has ended without leaving the job", rank_text(members_[0], 0)));
+    if (!left(0)) fail_with(lost_text(members_, rank_, rank_));
     return;
   }
 }

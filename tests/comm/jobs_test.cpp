@@ -306,6 +306,21 @@ TEST(Jobs, ARankThatSpeaksAnotherLanguageEndsTheJobInASentence) {
   }
 }
 
+TEST(Jobs, ARankThatComesAfterAnotherHasFailedHearsOfIt) {
+  Ranks ranks(3);
+  seated(ranks, {{"host", "there"}, {"pid", 1}}, 3).close();
+  for (const int rank : {0, 2}) {
+    std::string told;
+    try {
+      Member({rank, 3, kToken, 120, 60, {{"host", "here"}, {"pid", 100}}},
+             [&](double seconds) { return rank == 0 ? ranks.first(seconds) : ranks.stranger(); });
+    } catch (const Error& error) {
+      told = error.what();
+    }
+    EXPECT_EQ(told, "rank 1 (process 1 on there) has ended without leaving the job");
+  }
+}
+
 TEST(Jobs, AnAccountOfItselfThatNobodyCouldReadIsRefused) {
   for (const Json& about : {Json{{"pid", "x"}}, Json{{"host", 7}}}) {
     Ranks ranks(2);

@@ -6,13 +6,11 @@ checkpoint has the losses of one without faults.
 """
 
 import argparse
-import ctypes
 import json
 import os
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +21,6 @@ SCRIPT = Path(__file__).parent / "ranks" / "train_in_steps.py"
 BIN = Path(__file__).resolve().parents[2] / ".venv" / "bin"
 RANKS, STEPS, TIMEOUT, CONNECT = 4, 12, 10, 25
 MOST = 2 * (CONNECT + TIMEOUT) + 120  # seconds that a job may take with a fault, its restart, and what else the machine does
-PIDFD_GETFD = 438
 
 
 def start(out, *words):
@@ -39,27 +36,14 @@ def alive(pid):
         return False
 
 
-def cut_off(pid):
-    """Shuts the process's connections to others down; whether there was one."""
-    found, process = False, os.pidfd_open(pid)
-    for name in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            if not os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:"):
-                continue
-            copy = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, process, int(name), 0)
-            if copy < 0:
-                raise PermissionError(ctypes.get_errno(), "pidfd_getfd")
-            with socket.socket(fileno=copy) as end:
-                if end.family in (socket.AF_INET, socket.AF_INET6):
-                    end.shutdown(socket.SHUT_RDWR)
-                    found = True
-        except (FileNotFoundError, PermissionError) as fault:
-            if isinstance(fault, PermissionError):
-                raise
-        except OSError:  # a socket that listens, or whose other end has gone
-            pass
-    os.close(process)
-    return found
+def cut_off(folder, rank, pid):
+    """Has the rank shut its connections to others down; whether it had any."""
+    done = folder / f"was_cut.{rank}"
+    done.unlink(missing_ok=True)
+    (folder / f"cut.{rank}").touch()
+    while alive(pid) and not done.exists():
+        time.sleep(0.01)
+    return done.exists() and int(done.read_text()) > 0
 
 
 def strike(launcher, folder, how, chance):
@@ -78,7 +62,7 @@ def strike(launcher, folder, how, chance):
             if pid and alive(pid):
                 if how != "cut":
                     os.kill(pid, signal.SIGKILL if how == "kill" else signal.SIGSTOP)
-                if how != "cut" or cut_off(pid):
+                if how != "cut" or cut_off(folder, victim, pid):
                     return victim, round(time.monotonic() - begun, 2)
             elif len(by_rank) == RANKS:
                 return None

@@ -43,7 +43,7 @@ def start(script, size, *arguments, **options):
     return processes([sys.executable, "-m", "cairn.ms", SCRIPTS / script, *arguments], size, CAIRN_MS_STRICT="1", **options)
 
 
-def ended(started, seconds=240):
+def ended(started, seconds=600):
     """[(status, standard output, standard error)] of the ranks."""
     try:
         outputs = [each.communicate(timeout=seconds) for each in started]

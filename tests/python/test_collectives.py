@@ -160,6 +160,18 @@ for step in range(1000000):
     processes[stopped].communicate(timeout=30)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_ranks_that_disagree_tell_the_lines_of_their_scripts(shared):
+    script = """
+if rank == 1:
+    cairn.ops.barrier()
+cairn.run_op("all_reduce", [np.ones(3, np.float32)], group="world", ranks=size)
+"""
+    first = (PRELUDE + script).splitlines().index("    cairn.ops.barrier()") + 1
+    for output in finish(start(script, 3, shared_memory=shared)[0]):
+        assert re.search(rf"rank 1 .*calls barrier at <string>:{first}, rank [02] calls all_reduce f32\[3\] sum at <string>:{first + 1}", output), output
+
+
 def test_a_rank_that_makes_fewer_steps_is_named():
     script = """
 for step in range(3 if rank == 0 else 4):

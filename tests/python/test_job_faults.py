@@ -79,3 +79,16 @@ def test_a_job_goes_on_with_another_number_of_ranks(tmp_path, alone):
 def test_random_faults_are_named_and_restarts_give_equal_losses(seed, tmp_path):
     """Five faults each at random times in jobs of four ranks, from outside; `python tests/python/random_faults.py` runs any number of them."""
     assert all(random_faults.run(tmp_path, seed, 5))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_loses_its_connections_is_not_said_to_have_ended(rank, tmp_path):
+    job = start("-n", 3, SCRIPT, tmp_path, "--steps", 100000)
+    while not (tmp_path / "checkpoint.json").exists():
+        assert job.poll() is None
+    (tmp_path / f"cut.{rank}").touch()
+    _, err = job.communicate(timeout=240)
+    assert job.returncode == 1 and int((tmp_path / f"was_cut.{rank}").read_text()) > 0
+    for each in range(3):
+        said = "\n".join(line for line in err.splitlines() if line.startswith(f"[{each}]"))
+        assert re.search(rf"the connection between rank 0 \(process .* and rank {rank or '[12]'} \(process .* was closed though both go on", said), err

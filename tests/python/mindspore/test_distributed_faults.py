@@ -86,3 +86,10 @@ def test_sink_and_feed_mode_give_the_same_parameters(tmp_path):
     _, sunk, _ = trained(tmp_path / "sink", 2, "--epochs", 2, "--sink")
     for name, value in fed.items():
         np.testing.assert_array_equal(sunk[name], value, err_msg=name)
+
+
+def test_rank_0_cannot_gather_spread_state_alone_and_is_told_where_it_tried(tmp_path):
+    line = (jobs.SCRIPTS / "saves.py").read_text().splitlines().index("if get_rank() == 0:") + 2
+    for status, _, err in jobs.ended(jobs.start("saves.py", 2, tmp_path / "net.ckpt", 1)):
+        assert status == 1 and re.search(rf"ranks disagree on collective \d+ of .* calls broadcast_from .* at saves\.py:{line}\b", err), err
+    assert jobs.run("saves.py", 2, tmp_path / "net.ckpt", 0) == ["fine\n"] * 2

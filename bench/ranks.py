@@ -1,0 +1,115 @@
+"""Training steps of several ranks of one thread each beside one process with as many threads and the same whole batch:
+
+    python bench/ranks.py [NET ...] [--ranks N] [--rounds N] [--json FILE]          in .venv; the nets of bench/training_steps.py
+
+Each side stays alive and is stopped while the other runs; rounds alternate. Ranks have a core each, as `cairn launch` binds them. A ratio is
+the median over rounds of the fastest step of the ranks over that of the one process; the ratio of processor time is of all ranks together."""
+
+import argparse
+import json
+import os
+import secrets
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+
+import training_steps
+
+CORES = sorted(os.sched_getaffinity(0))
+
+
+def serve(name, threads):
+    """One rank, or the one process: answers as training_steps.worker()."""
+    from npu_bridge.npu_init import get_npu_rank_id, get_npu_rank_size, npu_distributed_optimizer_wrapper
+
+    rank, size = get_npu_rank_id(), get_npu_rank_size()
+    part = slice(rank, None, size)
+    training_steps.worker(training_steps.step_of(name, "cairn", threads, part=part, wrapped=npu_distributed_optimizer_wrapper))
+
+
+class Team:
+    """Ranks that are stopped while others run; one rank is a process without a job."""
+
+    def __init__(self, name, ranks, threads):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            job = {"size": ranks, "address": f"127.0.0.1:{probe.getsockname()[1]}", "token": secrets.token_hex(8), "local_size": ranks, "timeout": 600}
+        self.processes = []
+        for rank in range(ranks):
+            own = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
+            if ranks > 1:
+                own.update(CAIRN_JOB=json.dumps({**job, "rank": rank, "local_rank": rank}), RANK_ID=str(rank), RANK_SIZE=str(ranks))
+            cores = CORES[rank * len(CORES) // ranks : max((rank + 1) * len(CORES) // ranks, rank * len(CORES) // ranks + 1)]
+            words = ["taskset", "-c", ",".join(map(str, cores)), sys.executable, __file__, name, "--serve", "--threads", str(threads)]
+            self.processes.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own, text=True))
+        self.first = self.answers()
+
+    def answers(self):
+        lines = [each.stdout.readline() for each in self.processes]
+        if not all(lines):
+            raise SystemExit("a worker ended")
+        self.signal(signal.SIGSTOP)
+        return [json.loads(line) for line in lines]
+
+    def signal(self, number):
+        for each in self.processes:
+            each.send_signal(number)
+
+    def run(self, steps):
+        self.signal(signal.SIGCONT)
+        for each in self.processes:
+            each.stdin.write(f"run {steps}\n")
+            each.stdin.flush()
+        made = self.answers()
+        return {"t": min(made[0]["t"]), "cpu": sum(each["cpu"] for each in made), "loss": statistics.mean(each["loss"] for each in made),
+                "peak": sum(each["peak"] for each in made)}  # fmt: skip
+
+    def end(self):
+        self.signal(signal.SIGKILL)
+        for each in self.processes:
+            each.wait()
+
+
+def compare(name, ranks, rounds, seconds):
+    teams = [Team(name, ranks, 1), Team(name, 1, ranks)]
+    try:
+        steps = max(1, int(seconds / max(team.run(2)["t"] for team in teams)))
+        made = [[teams[i].run(steps) for i in ((0, 1) if turn % 2 else (1, 0))][:: 1 if turn % 2 else -1] for turn in range(rounds)]
+    finally:
+        for team in teams:
+            team.end()
+    several, one = zip(*made)
+    return {
+        "net": name, "batch": training_steps.STEPS[name][2], "ranks": ranks, "rounds": rounds,
+        "ranks_ms": statistics.median(each["t"] for each in several) * 1e3, "one_ms": statistics.median(each["t"] for each in one) * 1e3,
+        "ratio": statistics.median(a["t"] / b["t"] for a, b in made), "processor_ratio": statistics.median(a["cpu"] / b["cpu"] for a, b in made),
+        "losses": [several[-1]["loss"], one[-1]["loss"]], "peak_mib": [several[-1]["peak"], one[-1]["peak"]],
+    }  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("nets", nargs="*", default=["resnet224"])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=6)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of one side's turn")
+    parser.add_argument("--json")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve(options.nets[0], options.threads)
+    print(f"{'net':10} {'batch':>5} {'ranks':>5} {'ranks ms':>10} {'one ms':>10}  ratio  of processor time  peak MiB            losses")
+    rows = []
+    for name in options.nets:
+        row = compare(name, options.ranks, options.rounds, options.seconds)
+        rows.append(row)
+        print(f"{name:10} {row['batch']:5} {row['ranks']:5} {row['ranks_ms']:10.2f} {row['one_ms']:10.2f}  {row['ratio']:.3f} {row['processor_ratio']:18.3f}  "
+              f" {row['peak_mib'][0]:8.0f} {row['peak_mib'][1]:8.0f}  {row['losses'][0]:.5f} {row['losses'][1]:.5f}", flush=True)  # fmt: skip
+    training_steps.write_json(options.json, rows)
+
+
+if __name__ == "__main__":
+    main()
