@@ -220,8 +220,7 @@ class Narrowing {
       return user.op->has(kContraction) && user.inputs[1] == value && user.inputs[0] != value;
     };
     if (reads(node, operand)) return true;
-    return node.is("cast") && uses.single(node.result()) &&
-           reads(*uses.users(node.result()).front(), node.result());
+    return node.is("cast") && uses.single(node.result()) && reads(*uses.users(node.result()).front(), node.result());
   }
 
   Block& block_;

@@ -545,16 +545,16 @@ TEST_F(CpuGroups, a_step_rounds_its_weights_itself) {
     for (int channels : {70, 71, 200})
       for (const auto& [transposed, shape] : {std::pair("false", "{1}, 90"), {"true", "90, {1}"}})
         for (int rows : {3, 130})
-          expect_steps(
-              fmt::format(fmt::runtime(std::string("(%x: {0}[{3}, {1}], %w: f32[") + shape + R"(]) -> (%y: {0}[{3}, 90]) {{
+          expect_steps(fmt::format(fmt::runtime(std::string("(%x: {0}[{3}, {1}], %w: f32[") + shape +
+                                                R"(]) -> (%y: {0}[{3}, 90]) {{
       %a = cast %x {{dtype = f32}}
       %n = cast %w {{dtype = {0}}}
       %v = cast %n {{dtype = f32}}
       %p = matmul %a, %v {{transpose_b = {2}}}
       %y = cast %p {{dtype = {0}}}
       return %y }})"),
-                          type, channels, transposed, rows),
-              {"tile"});
+                                   type, channels, transposed, rows),
+                       {"tile"});
     for (const char* stride : {"1", "2"})
       expect_steps(fmt::format(R"((%x: {0}[2, 9, 9, 24], %w: f32[3, 3, 24, 40], %dy: {0}[2, {2}, {2}, 40]) ->
           (%y: {0}[2, {2}, {2}, 40], %z: {0}[2, 9, 9, 24]) {{

@@ -19,6 +19,7 @@ constexpr int64_t kChunkBytes = 192 << 10;  // bound of the input of a chunk's t
 constexpr int64_t kLeastTiles = 4;          // fewest tiles of a chunk that reads all weights
 constexpr int64_t kPanelBytes = 768 << 10;  // bound of a panel's weights that stay in the second-level cache
 constexpr int64_t kChunksPerThread = 6;
+constexpr size_t kApartBytes = 1 << 20;  // of packed weights, whose pieces of rows lie in too many pages
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -87,8 +88,9 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   panel_floats_ =
       static_cast<size_t>(panel.stored == Stored::floats ? panel.rows * width_ : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
-  reads_weights_ = spec_.weights_form == Form::floats && spec_.precision == Form::floats && spec_.packed_in_run && spec_.plain_weights && is_matrix() &&
-                   spec_.ow <= most_pixels_ && spec_.ic * spec_.oc * 4 <= kMostBytes;
+  reads_weights_ = spec_.weights_form == Form::floats && spec_.precision == Form::floats && spec_.packed_in_run &&
+                   spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
+                   spec_.ic * spec_.oc * 4 <= kMostBytes;
   brief_ = is_brief();
   if (integers()) find_tap_sets();
   cut();
@@ -382,6 +384,22 @@ void Conv::pack_panel(int panel, const void* kernel, float* packed, bool transpo
   pack_panel_to(packed + static_cast<size_t>(panel) * panel_floats_, panel, kernel, transposed);
 }
 
+// Rows of weights that lie apart in pieces of panels are packed some at a time into all panels, since memory is fetched
+// fast only along rows.
+void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
+  constexpr int64_t kTogether = 64;
+  if (transposed || panels_ == 1)
+    return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
+  const int64_t rows = spec_.taps() * spec_.ic;
+  executor.run(static_cast<int>(ceil_div(rows, kTogether)), [&](int block, int) {
+    const int64_t first = block * kTogether, count = std::min(kTogether, rows - first);
+    for (int64_t panel = 0; panel < panels_; ++panel)
+      pack_rows_at(kernel, first * steps() * spec_.oc + panel * width_, spec_.oc,
+                   std::min(width_, spec_.oc - panel * width_), 1, count,
+                   packed + static_cast<size_t>(panel) * panel_floats_ + first * width_);
+  });
+}
+
 void Conv::pack_panel_to(float* to, int panel, const void* kernel, bool transposed) const {
   const int64_t rows = spec_.taps() * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
@@ -476,9 +494,11 @@ void Conv::pack_and_run(Executor& executor, const void* x, const void* weights, 
   const auto tiles = static_cast<int>(tiles_.size());
   const auto pack = [&](int panel, int) { pack_panel(panel, weights, packed, transposed); };
   // With few rows, the worker that packs a panel also uses it at once, without a barrier between the two phases.
-  const bool at_once = tiles <= kFewTiles && (panels() % executor.width() == 0 || panels() >= 4 * executor.width());
+  const bool apart = !transposed && packed_size() * sizeof(float) > kApartBytes;
+  const bool at_once =
+      tiles <= kFewTiles && !apart && (panels() % executor.width() == 0 || panels() >= 4 * executor.width());
   if (!reads_weights_ && !at_once) {
-    executor.run(panels(), pack);
+    pack_all(executor, weights, packed, transposed);
     return run(executor, x, packed, bias, residual, y, scratch);
   }
   const float* floats = widens() ? widened(executor, x, scratch) : static_cast<const float*>(x);

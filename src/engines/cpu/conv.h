@@ -114,6 +114,7 @@ class Conv {
 
   void choose_panel(Isa isa, int threads);
   bool is_brief() const;
+  void pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const;
   void pack_panel_to(float* to, int panel, const void* kernel, bool transposed) const;
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,

@@ -24,12 +24,29 @@ void expand_halves_plainly(int64_t count, const uint16_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = wide_half(from[i]);
 }
 
+/// The bits of the nearest element of bf16, in the upper half.
+CAIRN_INLINE uint32_t rounded_to_brain(float value) {
+  const uint32_t bits = bits_of(value), usual = bits + 0x7fff + (bits >> 16 & 1);
+  return ((bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : usual) & 0xffff0000;
+}
 CAIRN_VECTORISED void round_brains(int64_t count, const float* from, uint16_t* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t bits = bits_of(from[i]), nan = bits >> 16 | 0x40;
-    const uint32_t usual = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    to[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : usual);
-  }
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint16_t>(rounded_to_brain(from[i]) >> 16);
+}
+CAIRN_VECTORISED void round_to_brains(int64_t count, float* values) {
+  for (int64_t i = 0; i < count; ++i) values[i] = as_float(rounded_to_brain(values[i]));
+}
+/// Pairs of rows of floats, rounded by the instruction that products of pairs come with; as in these, denormals are 0.
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void interleave_rounded(
+    int64_t pairs, const float* from, int64_t row_step, int64_t columns, int64_t width, float* to) {
+  constexpr __mmask16 kAll = 0xffff;
+  for (int64_t row = 0; row < pairs; ++row, from += 2 * row_step, to += width)
+    for (int64_t o = 0; o < width; o += 16) {
+      const auto mask = static_cast<__mmask16>((1u << std::clamp<int64_t>(columns - o, 0, 16)) - 1);
+      const auto even = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + o)));
+      const auto odd = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + row_step + o)));
+      const __m512i high = _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, odd), 16);
+      _mm512_storeu_si512(to + o, _mm512_or_si512(_mm512_maskz_cvtepu16_epi32(kAll, even), high));
+    }
 }
 
 // As float_to_half, without branches.
@@ -87,6 +104,24 @@ void round_halves(int64_t count, const float* from, uint16_t* to) {
   round_halves_plainly(count - done, from + done, to + done);
 }
 
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void round_to_halves_by_16(int64_t count, float* values) {
+  for (int64_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
+    const __m512 floats = _mm512_maskz_loadu_ps(mask, values + i);
+    const __m256i halves = _mm512_maskz_cvtps_ph(mask, floats, _MM_FROUND_TO_NEAREST_INT);
+    _mm512_mask_storeu_ps(values + i, mask, _mm512_maskz_cvtph_ps(mask, halves));
+  }
+}
+void round_to_halves(int64_t count, float* values) {
+  if (machine_isa() == Isa::avx512) return round_to_halves_by_16(count, values);
+  constexpr int64_t kBlock = 256;
+  uint16_t halves[kBlock];
+  for (int64_t i = 0; i < count; i += kBlock) {
+    round_halves(std::min(kBlock, count - i), values + i, halves);
+    expand_halves(std::min(kBlock, count - i), halves, values + i);
+  }
+}
+
 // Packs rows of `width` floats from a matrix with any strides; missing columns are 0.
 void pack_float_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
                      int64_t width, float* to) {
@@ -114,13 +149,10 @@ constexpr int64_t kRows = 64, kColumns = 64;  // of a block that is packed and r
 
 void pack_rounded_rows(Form precision, const float* from, int64_t rows, int64_t row_step, int64_t columns,
                        int64_t column_step, int64_t width, float* to) {
-  uint16_t rounded[kRows * kColumns];
-  CHECK(width <= kColumns, "panel of {} columns", width);
   for (int64_t first = 0; first < rows; first += kRows, to += kRows * width) {
     const int64_t count = std::min(kRows, rows - first);
     pack_float_rows(from + first * row_step, count, row_step, columns, column_step, width, to);
-    narrow(precision, count * width, to, rounded);
-    widen(precision, count * width, rounded, to);
+    precision == Form::halves ? round_to_halves(count * width, to) : round_to_brains(count * width, to);
   }
 }
 
@@ -145,7 +177,8 @@ void narrow(Form form, int64_t count, const float* from, void* to) {
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
                int64_t width, float* to, Form precision) {
   if (form == Form::floats && precision != Form::floats)
-    return pack_rounded_rows(precision, static_cast<const float*>(from), rows, row_step, columns, column_step, width, to);
+    return pack_rounded_rows(precision, static_cast<const float*>(from), rows, row_step, columns, column_step, width,
+                             to);
   if (form == Form::floats)
     return pack_float_rows(static_cast<const float*>(from), rows, row_step, columns, column_step, width, to);
   const auto* elements = static_cast<const uint16_t*>(from);
@@ -169,15 +202,13 @@ void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int6
 void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
                         int64_t width, float* to) {
   float wide[kRows * kColumns];
-  uint16_t rounded[kRows * kColumns];
   CHECK(width <= kColumns, "panel of {} columns", width);
-  for (int64_t first = 0; first < pairs; first += kRows / 2) {
+  for (int64_t first = 0; column_step != 1 && first < pairs; first += kRows / 2) {
     const int64_t count = std::min(kRows / 2, pairs - first);
     pack_float_rows(from + 2 * first * row_step, 2 * count, row_step, columns, column_step, width, wide);
-    narrow(Form::brains, 2 * count * width, wide, rounded);
-    for (const uint16_t* row = rounded; row < rounded + 2 * count * width; row += 2 * width, to += width)
-      interleave_rows(width, row, row + width, reinterpret_cast<uint32_t*>(to));
+    interleave_rounded(count, wide, width, width, width, to + first * width);
   }
+  if (column_step == 1) interleave_rounded(pairs, from, row_step, columns, width, to);
 }
 
 void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,

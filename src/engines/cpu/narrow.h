@@ -36,9 +36,10 @@ void narrow(Form form, int64_t count, const float* from, void* to);
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
                int64_t width, float* to, Form precision = Form::floats);
 /// The same of rows of pairs: elements of bf16 from two adjacent rows. One of the strides is 1.
-void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
-                        int64_t width, float* to);
 void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
                 int64_t width, float* to);
+/// The same of floats, which are rounded, where machine_has_brain_products().
+void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
+                        int64_t width, float* to);
 
 }  // namespace cairn
