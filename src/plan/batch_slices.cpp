@@ -208,44 +208,28 @@ class BatchSlicer {
 
   /// Puts the part's nodes into the body of a scan, which stands where the last of them stood.
   bool make_scan(const Part& part) {
-    std::unordered_set<const Node*> inside;
+    std::vector<const Node*> nodes;
     for (size_t i = part.first; i <= part.last; ++i)
-      if (rows_.by_slices(*block_.nodes[i])) inside.insert(block_.nodes[i].get());
+      if (rows_.by_slices(*block_.nodes[i])) nodes.push_back(block_.nodes[i].get());
+    const Group group = make_group(std::move(nodes), Uses(block_));
     const int64_t turns = batch_ / part.rows;
     auto region = std::make_unique<Block>();
     std::unordered_map<const Value*, Value*> map;
-    std::vector<Value*> scanned, captured;
-    for (size_t i = part.first; i <= part.last; ++i) {
-      if (!inside.contains(block_.nodes[i].get())) continue;
-      for (Value* input : block_.nodes[i]->inputs) {
-        if (map.contains(input) || (input->producer && inside.contains(input->producer))) continue;
+    std::vector<Value*> inputs;
+    for (const bool sliced : {true, false})
+      for (const Value* input : group.inputs) {
+        if (rows_.contains(input) != sliced) continue;
         if (constant_of(input)) {
           region->nodes.push_back(clone(*input->producer, map));
           continue;
         }
-        map[input] = nullptr;
-        (rows_.contains(input) ? scanned : captured).push_back(input);
+        map[input] = region->add_param(sliced ? slice_type(input->type, turns) : input->type, input->name);
+        inputs.push_back(const_cast<Value*>(input));
       }
-    }
-    for (Value* input : scanned) map[input] = region->add_param(slice_type(input->type, turns), input->name);
-    for (Value* input : captured) map[input] = region->add_param(input->type, input->name);
-    for (size_t i = part.first; i <= part.last; ++i)
-      if (inside.contains(block_.nodes[i].get()) && !add_slice(*block_.nodes[i], turns, *region, map)) return false;
-
-    const Uses uses(block_);
-    std::vector<Value*> results;
-    for (size_t i = part.first; i <= part.last; ++i) {
-      if (!inside.contains(block_.nodes[i].get())) continue;
-      for (const auto& result : block_.nodes[i]->results) {
-        const auto& users = uses.users(result.get());
-        const bool leaves =
-            uses.is_result(result.get()) ||
-            std::any_of(users.begin(), users.end(), [&](const Node* user) { return !inside.contains(user); });
-        if (leaves) results.push_back(result.get());
-      }
-    }
-    for (const Value* result : results) region->results.push_back(map.at(result));
-    replace(part, inside, std::move(region), scanned, captured, results, turns);
+    for (const Node* node : group.nodes)
+      if (!add_slice(*node, turns, *region, map)) return false;
+    for (const Value* result : group.outputs) region->results.push_back(map.at(result));
+    replace(part, group, std::move(region), std::move(inputs), turns);
     return true;
   }
 
@@ -273,42 +257,42 @@ class BatchSlicer {
     return true;
   }
 
-  void replace(const Part& part, const std::unordered_set<const Node*>& inside, std::unique_ptr<Block> region,
-               std::vector<Value*> inputs, const std::vector<Value*>& captured, const std::vector<Value*>& results,
+  void replace(const Part& part, const Group& group, std::unique_ptr<Block> region, std::vector<Value*> inputs,
                int64_t turns) {
     auto scan = std::make_unique<Node>();
-    std::vector<int64_t> first(inputs.size() + results.size(), 0), step(first.size(), 1);
-    set_scan(*scan, {0, inputs.size(), turns, first, step});
+    const auto sliced = static_cast<size_t>(
+        std::count_if(inputs.begin(), inputs.end(), [&](const Value* input) { return rows_.contains(input); }));
+    const size_t rows = sliced + group.outputs.size();
+    set_scan(*scan, {0, sliced, turns, std::vector<int64_t>(rows, 0), std::vector<int64_t>(rows, 1)});
     scan->inputs = std::move(inputs);
-    scan->inputs.insert(scan->inputs.end(), captured.begin(), captured.end());
-    scan->sources = block_.nodes[part.last]->sources;
+    scan->sources = group.last().sources;
     Block after;
     Builder builder(after);
     std::unordered_map<const Value*, Value*> replaced;
-    for (size_t i = 0; i < results.size(); ++i) {
+    for (const Value* result : group.outputs) {
       auto stacked = std::make_unique<Value>();
-      stacked->type = stacked_type(turns, region->results[i]->type);
+      stacked->type = stacked_type(turns, region->results[scan->results.size()]->type);
       stacked->producer = scan.get();
-      stacked->index = static_cast<uint32_t>(i);
+      stacked->index = static_cast<uint32_t>(scan->results.size());
+      replaced[result] = builder.add("reshape", {stacked.get(), builder.ints(result->type.shape.sizes())});
       scan->results.push_back(std::move(stacked));
-      replaced[results[i]] = builder.add("reshape", {scan->result(i), builder.ints(results[i]->type.shape.sizes())});
     }
     scan->regions.push_back(std::move(region));
+    const auto follow = [&](Value*& value) {
+      if (const auto found = replaced.find(value); found != replaced.end()) value = found->second;
+    };
     std::vector<std::unique_ptr<Node>> nodes;
+    const std::unordered_set<const Node*> inside(group.nodes.begin(), group.nodes.end());
     for (size_t i = 0; i < block_.nodes.size(); ++i) {
       auto& node = block_.nodes[i];
-      if (i > part.last)
-        for (Value*& input : node->inputs)
-          if (const auto found = replaced.find(input); found != replaced.end()) input = found->second;
-      const bool last = i == part.last;
+      if (i > part.last) std::for_each(node->inputs.begin(), node->inputs.end(), follow);
       (inside.contains(node.get()) ? gone_ : nodes).push_back(std::move(node));
-      if (!last) continue;
+      if (i != part.last) continue;
       nodes.push_back(std::move(scan));
       std::move(after.nodes.begin(), after.nodes.end(), std::back_inserter(nodes));
     }
     block_.nodes = std::move(nodes);
-    for (Value*& result : block_.results)
-      if (const auto found = replaced.find(result); found != replaced.end()) result = found->second;
+    std::for_each(block_.results.begin(), block_.results.end(), follow);
   }
 
   Block& block_;
