@@ -512,6 +512,7 @@ constexpr const char* kExported[] = {"cairn_version",
                                      "cairn_job_group_create",
                                      "cairn_job_group_destroy",
                                      "cairn_job_set_fusion",
+                                     "cairn_job_set_place",
                                      "cairn_job_describe"};
 
 TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {

@@ -100,7 +100,8 @@ def test_under_sanitizers_only_the_programs_of_the_filter_are_compiled(monkeypat
     commands = []
     monkeypatch.setattr(build, "run", lambda command: commands.append([str(word) for word in command]))
     options = suite.parse(["--sanitize-threads", "observe", "support"])
-    build.sanitized(options.sanitize, options.filter)
+    for sanitizers, programs in suite.sanitized(options):
+        build.sanitized(sanitizers, programs)
     assert "-DCAIRN_SANITIZE=thread" in commands[0]
     assert commands[1][-3:] == ["--target", "test_observe", "test_support"]
 
