@@ -137,7 +137,7 @@ void Hub::accept_guest() {
   Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket && errno == EINVAL) {  // it was shut down: nobody comes any more, and waiting for it would not wait
     listener_.close();
-    return fault("the socket of rank 0 at which the ranks meet was closed", 0);
+    return fault(fmt::format("the socket of {} at which the ranks meet was closed", rank_text(seats_[0].about, 0)), 0);
   }
   if (!socket || guests_.size() >= kMostGuests) return;
   Guest& guest = guests_.emplace_back();

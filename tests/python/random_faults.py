@@ -89,7 +89,7 @@ def faults_of(victim, out, err):
         ended = re.search(rf"ranks? [\d, ]*\b{rank}\b[\d, ]* ended with status 0", line)
         if ended or (len(joined) < RANKS and "cairn.Error" not in said):  # ranks that wait for the others to come are ended
             continue
-        names = rf"rank {victim} \(process \d+|rank {victim}\b.* broke|ranks? .*\b{victim}\b.* did not come|did not reach rank {victim}\b"
+        names = rf"rank {victim} \(process \d+|socket of rank {victim}\b|rank {victim}\b.* broke|ranks? .*\b{victim}\b.* did not come|did not reach rank {victim}\b"
         if not re.search(names, said) or 'train_in_steps.py", line' not in said:
             wrong.append(f"rank {rank} does not say who failed and where")
     kept = [0, *map(int, re.findall(r"^\[0\] kept (\d+) in start 0$", out, re.M))][-1]

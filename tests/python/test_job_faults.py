@@ -75,7 +75,8 @@ def test_a_job_goes_on_with_another_number_of_ranks(tmp_path, alone):
     np.testing.assert_allclose(losses(tmp_path), alone, rtol=1e-5)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 60))])
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(60))
 def test_random_faults_are_named_and_restarts_give_equal_losses(seed, tmp_path):
     """Five faults each at random times in jobs of four ranks, from outside; `python tests/python/random_faults.py` runs any number of them."""
     assert all(random_faults.run(tmp_path, seed, 5))
