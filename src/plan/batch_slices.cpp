@@ -128,8 +128,11 @@ class BatchRows {
 
 /// What a node costs for the whole batch.
 struct NodeCost {
-  double moved = 0, weights = 0, flops = 0;  // bytes of rows, bytes of operands that all rows share
-  bool counts = false;                       // is part of a chain that runs by slices
+  double moved = 0;    // bytes of rows read and written
+  double between = 0;  // the part of it that comes from or goes to other nodes by slices
+  double weights = 0;  // bytes of operands that all rows share
+  double flops = 0;
+  bool counts = false;  // is part of a chain that runs by slices
 };
 
 /// Nodes first .. last of the block, `rows` rows of the batch in each turn.
@@ -156,15 +159,27 @@ class BatchSlicer {
 
  private:
   // Elementwise nodes become part of the step that makes their first operand.
+  static bool joins(const Node& node, const Uses& uses) {
+    return node.op->has(kElementwise) && uses.single(node.inputs[0]);
+  }
+
   NodeCost cost(const Node& node, const Uses& uses) const {
     if (!rows_.by_slices(node)) return {};
     NodeCost cost{.counts = true};
-    const bool joins = node.op->has(kElementwise) && uses.single(node.inputs[0]);
-    for (const Value* input : node.inputs)
-      if (!joins || input != node.inputs[0]) (rows_.contains(input) ? cost.moved : cost.weights) += bytes_of(input);
-    if (!joins && !node.op->has(kView))
-      for (const auto& result : node.results) cost.moved += bytes_of(result.get());
-    if (node.op->has(kView)) cost.moved = 0;
+    for (const Value* input : node.inputs) {
+      if (joins(node, uses) && input == node.inputs[0]) continue;
+      (rows_.contains(input) ? cost.moved : cost.weights) += bytes_of(input);
+      if (rows_.contains(input) && input->producer) cost.between += bytes_of(input);
+    }
+    for (const auto& result : node.results) {
+      const auto takes = [&](const Node* user) {
+        return rows_.by_slices(*user) && !(joins(*user, uses) && user->inputs[0] == result.get());
+      };
+      const auto& users = uses.users(result.get());
+      if (!joins(node, uses)) cost.moved += bytes_of(result.get());
+      if (std::any_of(users.begin(), users.end(), takes)) cost.between += bytes_of(result.get());
+    }
+    if (node.op->has(kView)) cost.moved = cost.between = 0;
     cost.flops = cost_of(make_group({&node}, uses)).flops;
     return cost;
   }
@@ -179,7 +194,7 @@ class BatchSlicer {
     if (!cost.counts) return 0;
     const double turns = static_cast<double>(batch_ / rows);
     double gain = -kTurnNs * (turns - 1) * (cost.flops > 0);
-    if (cost.moved > kCacheBytes && cost.moved / turns <= kCacheBytes) gain += cost.moved / kBytesPerNs;
+    if (cost.moved > kCacheBytes && cost.moved / turns <= kCacheBytes) gain += cost.between / kBytesPerNs;
     return gain - cost.weights * (turns - 1) / kBytesPerNs;
   }
 

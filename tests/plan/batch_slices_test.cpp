@@ -128,6 +128,12 @@ TEST(BatchSlices, OperandsOfAllRowsStayWhole) {
   EXPECT_TRUE(runs_by_slices(text, {numbers({8, 1000, 1000}, 1), numbers({8, 1000, 1000}, 2)}));
 }
 
+TEST(BatchSlices, OneOperationGainsNothing) {
+  const std::string text =
+      of_one("%x: f32[8, 1000, 1000]", "%y = softmax %x : f32[8, 1000, 1000]", "f32[8, 1000, 1000]");
+  EXPECT_FALSE(runs_by_slices(text, {numbers({8, 1000, 1000}, 1)}));
+}
+
 TEST(BatchSlices, BatchesThatFitIntoTheCacheRunAtOnce) {
   const std::string text = of_one("%x: f32[8, 100, 100]",
                                   "%e = exp %x : f32[8, 100, 100]\n %s = softmax %e : f32[8, 100, 100]\n"
