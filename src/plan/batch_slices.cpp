@@ -318,9 +318,21 @@ class BatchSlicer {
   std::vector<std::unique_ptr<Node>> gone_;
 };
 
+/// False where no operator can move more than fits into the cache, which spares most plans the rest.
+bool may_exceed_cache(const Block& block) {
+  double bytes = 0;
+  const auto add = [&](const auto& value) {
+    if (value->type.is_static()) bytes += bytes_of(value.get());
+  };
+  std::for_each(block.params.begin(), block.params.end(), add);
+  for (const auto& node : block.nodes) std::for_each(node->results.begin(), node->results.end(), add);
+  return bytes > kCacheBytes;
+}
+
 }  // namespace
 
 size_t slice_batches(Block& block) {
+  if (!may_exceed_cache(block)) return 0;
   std::map<int64_t, double> batches;  // bytes of the params that may have so many rows
   for (const auto& param : block.params)
     if (param->type.is_tensor() && param->type.is_static() && param->type.shape.rank() > 1 &&
