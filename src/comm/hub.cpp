@@ -6,10 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <sstream>
 
 #include "support/error.h"
+#include "support/process_state.h"
 #include "support/sha256.h"
 
 namespace cairn::comm {
@@ -33,22 +32,6 @@ std::vector<int> ranks_of(const Json& message, size_t size) {
   return ranks;
 }
 
-/// Whether the process runs and is not about to end: it closes its sockets before it is gone.
-bool goes_on(int64_t pid) {
-  constexpr unsigned kExiting = 4;  // PF_EXITING of Linux
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text;
-  std::getline(file, text);
-  std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
-  std::string state;
-  int64_t skipped = 0;
-  unsigned flags = kExiting;
-  rest >> state;
-  for (int i = 0; i < 5; ++i) rest >> skipped;
-  rest >> flags;
-  return rest && state != "Z" && !(flags & kExiting);
-}
-
 }  // namespace
 
 std::string lost_text(const std::vector<Json>& members, int rank, int reader) {
@@ -57,7 +40,8 @@ std::string lost_text(const std::vector<Json>& members, int rank, int reader) {
     return member(each).is_object() ? member(each).value("machine", Json()) : Json();
   };
   const int other = reader == 0 ? rank : 0;
-  if (machine(0).is_string() && machine(0) == machine(rank) && goes_on(member(other).value("pid", 0)))
+  const auto process = process_state(member(other).value("pid", 0));
+  if (machine(0).is_string() && machine(0) == machine(rank) && process && process->goes_on())
     return fmt::format("the connection between {} and {} was closed though both go on", rank_text(member(0), 0),
                        rank_text(member(rank), rank));
   return fmt::format("{} has ended without leaving the job", rank_text(member(other), other));

@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from rank_jobs import alive
+
 SCRIPT = Path(__file__).parent / "ranks" / "train_in_steps.py"
 BIN = Path(__file__).resolve().parents[2] / ".venv" / "bin"
 RANKS, STEPS, TIMEOUT, CONNECT = 4, 12, 10, 25
@@ -27,13 +29,6 @@ def start(out, *words):
     command = [BIN / "cairn", "launch", "-n", str(RANKS), "--timeout", str(TIMEOUT), "--grace", "5", *map(str, words[:2]), SCRIPT, out, "--steps", str(STEPS), *words[2:]]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "HCCL_CONNECT_TIMEOUT": str(CONNECT)})  # fmt: skip
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def cut_off(folder, rank, pid):

@@ -22,6 +22,14 @@ def free_port():
     return _RESERVED[-1].getsockname()[1]
 
 
+def alive(pid):
+    """Whether the process has not ended; nobody may have asked for its status yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def processes(words, size, timeout=60, cwd=None, shared_memory=True, **variables):
     """The processes of the ranks, which write to pipes. One rank is a process without a job."""
     address, token = f"127.0.0.1:{free_port()}", secrets.token_hex(8)

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "observe/dynamic.h"
 #include "observe/profile_options.h"
 #include "profile.h"
+#include "support/process_state.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -92,14 +92,6 @@ std::unique_ptr<Listener> connect_to(int64_t pid) {
   return listener;
 }
 
-/// 0: there is no such process.
-int64_t parent_of(int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  const size_t name_ends = text.rfind(')');  // state and parent stand behind the name
-  return name_ends + 4 < text.size() ? std::strtoll(text.c_str() + name_ends + 4, nullptr, 10) : 0;
-}
-
 /// The process or one that it has started, whichever listens; null: none does.
 std::unique_ptr<Listener> connect_below(int64_t pid) {
   const fs::path all = dynamic_socket(0);
@@ -110,7 +102,7 @@ std::unique_ptr<Listener> connect_below(int64_t pid) {
     if (!name.starts_with(prefix)) continue;
     const int64_t found = std::strtoll(name.c_str() + prefix.size(), nullptr, 10);
     int64_t at = found;
-    while (at > 1 && at != pid) at = parent_of(at);
+    while (at > 1 && at != pid) at = process_state(at).value_or(ProcessState()).parent;
     if (at != pid) continue;
     if (auto listener = connect_to(found)) return listener;
   }
