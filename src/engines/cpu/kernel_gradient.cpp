@@ -55,8 +55,9 @@ CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from
 
 /// Packs `count` pixels that are `step` floats apart: range i of the channels of pixel p goes to
 /// to[i * range_floats + p * pitch].
-CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
+CAIRN_VECTORISED(void, pack_pixels,
+                 (int64_t count, const float* from, int64_t step, std::span<const Range> channels, int64_t range_floats,
+                  int64_t pitch, float* to)) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {
@@ -78,8 +79,9 @@ CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step
     }
   }
 }
-CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
+CAIRN_VECTORISED(void, pack_brains,
+                 (int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                  int64_t range_floats, int64_t pitch, float* to)) {
   const auto widen_range = [](int64_t size, const uint16_t* x, float* y) __attribute__((always_inline)) {
     for (int64_t i = 0; i < size; ++i) y[i] = __builtin_bit_cast(float, static_cast<uint32_t>(x[i]) << 16);
   };
@@ -91,9 +93,9 @@ void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<co
   pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
 /// The same of bf16: each element is one of a pixel and, `step / 2` further, that of the next pixel.
-CAIRN_VECTORISED void pack_pairs_of_pixels(int64_t count, const uint16_t* from, int64_t step,
-                                           std::span<const Range> channels, int64_t range_floats, int64_t pitch,
-                                           float* to) {
+CAIRN_VECTORISED(void, pack_pairs_of_pixels,
+                 (int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                  int64_t range_floats, int64_t pitch, float* to)) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {
@@ -158,7 +160,7 @@ class KernelGradient {
     const std::string blocks =
         block_images_ > 1 ? fmt::format("{} images", block_images_) : fmt::format("{} rows", block_rows_);
     return fmt::format("{}x{} {}, {}blocks of {}, {} chunks", tile_size(0), width_, to_string(machine_isa()),
-                       by_rows_ ? "rows of taps, "
+                       by_rows_  ? "rows of taps, "
                        : paired_ ? "pairs of pixels, "
                                  : "",
                        blocks, chunks());
@@ -378,7 +380,7 @@ class KernelGradient {
       const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
         pack(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
-                    x_pixels_ * pitch_, pitch_, next);
+             x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
