@@ -229,12 +229,23 @@ class Proposer {
       nodes.push_back(next);
       found.result = next->result();
     }
+    if (const Node* pool = pooling_after(found.result)) {
+      nodes.push_back(pool);
+      if (take_longest(nodes, nodes.size())) return;
+      nodes.pop_back();
+    }
     if (const Node* stored = stored_operand(node)) {
       nodes.insert(nodes.begin(), stored);
       if (take_longest(nodes, least + 1)) return;
       nodes.erase(nodes.begin());
     }
     if (!take_longest(nodes, least) && with_casts) extended(node, rounding ? Casts::widening : Casts::none);
+  }
+
+  // The maximum pooling that alone reads the value.
+  const Node* pooling_after(const Value* value) const {
+    const Node* user = uses_.single(value) ? uses_.users(value).front() : nullptr;
+    return user && user->is("max_pool2d") && !taken(*user) && is_float(user->result()) ? user : nullptr;
   }
 
   // The cast that rounds the weights of this contraction alone.

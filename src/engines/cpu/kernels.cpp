@@ -11,6 +11,7 @@
 #include "engines/cpu/integer_step.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
+#include "engines/cpu/pixel_lanes.h"
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/quantised_elements.h"
@@ -49,6 +50,7 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
+    {"pixel_lanes", refuses_pixel_lanes, make_pixel_lanes},
     {"few_channels", refuses_few_channels, make_few_channels},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
