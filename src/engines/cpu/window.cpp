@@ -363,15 +363,29 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
       const int64_t image = i / tiles;
       const int64_t from = image * spec_.pixels() * spec_.in_channels() + tile.x + channel / spec_.multiplier;
       const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
-      const float* weights = packed ? packed + start * packed_step : nullptr;
-      const float *other = residual ? residual + to : nullptr, *first_bias = bias ? bias + channel : nullptr;
-      if (tile.function)
-        tile.function(x + from, weights, y + to, other, std::min(end, whole) - start, end > whole, first_bias);
-      else
-        slide_plainly(spec_, *tile.plain, x + from, weights, y + to, other, std::min(end, whole) - start, end > whole,
-                      first_bias);
+      run_tile(tile, x + from, packed ? packed + start * packed_step : nullptr, bias ? bias + channel : nullptr,
+               residual ? residual + to : nullptr, y + to, std::min(end, whole) - start, end > whole);
     }
   });
+}
+
+void Slide::run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
+                     float* y, int64_t vectors, bool rest) const {
+  if (tile.function)
+    tile.function(x, packed, y, residual, vectors, rest, bias);
+  else
+    slide_plainly(spec_, *tile.plain, x, packed, y, residual, vectors, rest, bias);
+}
+
+bool Slide::goes_by_rows(const SlideSpec& spec) { return spec.ow >= kShortRow; }
+
+void Slide::run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias,
+                     float* y) const {
+  const int64_t lane = lanes(isa_), tiles = std::ssize(tiles_) / (spec_.od * spec_.oh);  // of a row
+  for (int64_t i = first * tiles; i < last * tiles; ++i) {
+    const Tile& tile = tiles_[static_cast<size_t>(i)];
+    run_tile(tile, x + tile.x, packed, bias, nullptr, y + tile.y, spec_.channels / lane, spec_.channels % lane > 0);
+  }
 }
 
 std::string Slide::describe() const {

@@ -58,6 +58,10 @@ class Slide {
   /// workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
+  /// Whether no tile spans several rows.
+  static bool goes_by_rows(const SlideSpec& spec);
+  /// Rows [first, last) of the results of one image, on the caller's thread, for such a slide: without residual.
+  void run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias, float* y) const;
   /// "12 pixels x 16 channels avx512"
   std::string describe() const;
 
@@ -72,6 +76,8 @@ class Slide {
     int64_t x, y;  // offsets in floats inside one volume
   };
 
+  void run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
+                float* y, int64_t vectors, bool rest) const;
   void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Tile>>& known);
 
   SlideSpec spec_;
