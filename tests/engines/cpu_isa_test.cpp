@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
+#include <type_traits>
 
 #include "engines/cpu/isa.h"
 

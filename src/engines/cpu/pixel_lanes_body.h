@@ -12,7 +12,7 @@ void spread_columns(const PixelLanes& s, const float* x, int64_t first, int64_t 
     if (h < 0 || h >= s.h) continue;
     const float* from = x + h * s.w * s.ic;
     if (s.ic * s.stride_w == 1) {
-      std::copy_n(from, s.w, to + s.pad_left);
+      std::copy_n(from, std::min(s.w, s.pitch - s.pad_left), to + s.pad_left);
       continue;
     }
     for (int64_t c = 0; c < s.ic; ++c)

@@ -134,7 +134,7 @@ void sum_words(const TileSpec& s, size_t pixel, const char* a, const char* b, co
 }
 
 /// x * y + z, rounded once but for ties of the rounding to double.
-float multiply_add(float x, float y, float z) {
+float times_plus(float x, float y, float z) {
   return static_cast<float>(static_cast<double>(x) * static_cast<double>(y) + static_cast<double>(z));
 }
 
@@ -149,7 +149,7 @@ void finish_sum(const TileSpec& s, int32_t sum, int column, const float* paramet
   }
   const auto parameter = [&](int row) { return parameters[(s.parameter_rows + row) * s.vectors * kLanes + column]; };
   const auto clipped = [](float x, float low, float high) { return std::min(std::max(x, low), high); };
-  float y = multiply_add(static_cast<float>(sum), parameter(0), parameter(1));
+  float y = times_plus(static_cast<float>(sum), parameter(0), parameter(1));
   y = clipped(y, e.first_low, e.first_high);
   if (e.rounds) y = clipped(std::nearbyint(y), e.round_low, e.round_high) * e.round_scale;
   if (e.later_bias) y += parameter(2);
@@ -157,7 +157,7 @@ void finish_sum(const TileSpec& s, int32_t sum, int column, const float* paramet
     const float other = e.residual == Residual::floats ? static_cast<const float*>(residual)[at]
                         : e.residual == Residual::u8   ? static_cast<float>(static_cast<const uint8_t*>(residual)[at])
                                                        : static_cast<float>(static_cast<const int8_t*>(residual)[at]);
-    y = multiply_add(other, e.residual_scale, y);
+    y = times_plus(other, e.residual_scale, y);
     if (e.residual_shift != 0) y += e.residual_shift;
   }
   y = clipped(y, e.low, e.high);

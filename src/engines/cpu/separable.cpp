@@ -1,6 +1,8 @@
 #include "engines/cpu/separable.h"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -18,7 +20,7 @@ constexpr double kLeastBetween =
 constexpr int64_t kBandBytes = 384 << 10;  // of what passes between them for some rows
 
 /// A convolution with its epilogue, and the group of its own that it would be.
-struct Part {
+struct ChainedConv {
   Group group;
   Contraction contraction;
 
@@ -28,14 +30,14 @@ struct Part {
 };
 
 struct Separable {
-  std::optional<Part> first, last;
-  Part depthwise;
+  std::optional<ChainedConv> first, last;
+  ChainedConv depthwise;
   SlideSpec slide;
 };
 
 /// The contraction `node` and what follows it in the group, up to the next contraction.
-std::optional<Part> part_from(const Group& group, const Node& node) {
-  Part part;
+std::optional<ChainedConv> part_from(const Group& group, const Node& node) {
+  ChainedConv part;
   std::vector<const Node*> nodes{&node};
   const Value* made = node.result(0);
   for (const Node* each : group.nodes) {
@@ -59,8 +61,8 @@ std::optional<Part> part_from(const Group& group, const Node& node) {
 }
 
 /// The parts of the group in the order of their data.
-std::vector<Part> parts_of(const Group& group) {
-  std::vector<Part> parts;
+std::vector<ChainedConv> convolutions_of(const Group& group) {
+  std::vector<ChainedConv> parts;
   size_t nodes = 0;
   for (const Node* node : group.nodes) {
     if (!node->op->has(kContraction)) continue;
@@ -71,7 +73,7 @@ std::vector<Part> parts_of(const Group& group) {
   }
   const bool whole = nodes == group.nodes.size() && group.outputs.size() == 1 && !parts.empty() &&
                      parts.back().contraction.result == group.outputs[0];
-  return whole ? std::move(parts) : std::vector<Part>();
+  return whole ? std::move(parts) : std::vector<ChainedConv>();
 }
 
 double bytes_between(const Value* value) {
@@ -83,12 +85,12 @@ Refusal read_separable(const Group& group, Separable& s) {
       group.nodes.begin(), group.nodes.end(), [](const Node* node) { return node->op->has(kContraction); }));
   if (contractions < 2 || contractions > 3) return "is not two or three convolutions";
   if (auto reason = not_f32(group)) return reason;
-  std::vector<Part> parts = parts_of(group);
+  std::vector<ChainedConv> parts = convolutions_of(group);
   const auto depthwise =
-      std::find_if(parts.begin(), parts.end(), [](const Part& part) { return is_depthwise(part.node()); });
+      std::find_if(parts.begin(), parts.end(), [](const ChainedConv& part) { return is_depthwise(part.node()); });
   if (depthwise == parts.end() || depthwise - parts.begin() > 1 || parts.end() - depthwise > 2)
     return "has no depthwise convolution beside one by pixels";
-  for (const Part& part : parts) {
+  for (const ChainedConv& part : parts) {
     const bool depth = &part == &*depthwise, last = &part == &parts.back();
     if (!depth && !is_pixel_product(part.node())) return "has another convolution";
     if (!constant_of(part.node().inputs[1])) return "weights are computed in the run";
@@ -116,7 +118,7 @@ Refusal read_separable(const Group& group, Separable& s) {
 /// Products of some pixels, of the numbers that came up while the step was made.
 class PixelProduct {
  public:
-  PixelProduct(const Part& part, const Group& group, MakeContext& context) {
+  PixelProduct(const ChainedConv& part, const Group& group, MakeContext& context) {
     spec_.ic = last_dim(part.node().inputs[0]), spec_.oc = part.channels();
     spec_.residual = part.epilogue().residual != nullptr;
     spec_.activation = activation_of(part.epilogue());
