@@ -55,7 +55,7 @@ CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from
 
 /// Packs `count` pixels that are `step` floats apart: range i of the channels of pixel p goes to
 /// to[i * range_floats + p * pitch].
-CAIRN_VECTORISED(void, pack_pixels,
+CAIRN_VECTORISED(void, pack_floats_of_pixels,
                  (int64_t count, const float* from, int64_t step, std::span<const Range> channels, int64_t range_floats,
                   int64_t pitch, float* to)) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
@@ -111,7 +111,7 @@ void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::
   const auto* narrow = static_cast<const uint16_t*>(from);
   if (form == Form::brains) return pack_brains(count, narrow, step, channels, range_floats, pitch, to);
   if (form == Form::halves) return pack_halves(count, narrow, step, channels, range_floats, pitch, to);
-  pack_pixels(count, static_cast<const float*>(from), step, channels, range_floats, pitch, to);
+  pack_floats_of_pixels(count, static_cast<const float*>(from), step, channels, range_floats, pitch, to);
 }
 
 const void* element_at(Form form, const void* data, int64_t at) {
