@@ -1,3 +1,4 @@
+// Sliding windows in plain C++, for processors without AVX2: a tile is followed in the run, where window.cpp else makes code.
 #include <algorithm>
 #include <limits>
 
