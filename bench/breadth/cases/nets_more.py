@@ -158,7 +158,7 @@ def random_feature_attention():
         def __init__(self):
             super().__init__()
             self.qkv, self.out, self.n1, self.n2 = nn.Linear(128, 384), nn.Linear(128, 128), nn.LayerNorm(128), nn.LayerNorm(128)
-            self.inner = dense((128, 256, 128), nn.GELU)
+            self.inner = dense((128, 256, 128), nn.GELU)[0]
             self.register_buffer("turn", torch.randn(32, 64))
 
         def features(self, x):
@@ -231,7 +231,7 @@ def weights_made_by_a_net():
         a, b = weights[:, :2048].reshape(32, 64), weights[:, 2048:].reshape(64, 8)
         return F.relu(x @ a) @ b
 
-    return Call(run, make=dense((16, 128, 2560))), normal(256, 32), normal(1, 16)
+    return Call(run, make=dense((16, 128, 2560))[0]), normal(256, 32), normal(1, 16)
 
 
 def series_by_bases():
@@ -244,7 +244,7 @@ def series_by_bases():
             x, total = x - part["back"](h), total + part["ahead"](h)
         return total
 
-    blocks = [nn.ModuleDict({"inner": dense((96, 128, 128, 128)), "back": nn.Linear(128, 96), "ahead": nn.Linear(128, 24)}) for _ in range(8)]
+    blocks = [nn.ModuleDict({"inner": dense((96, 128, 128, 128))[0], "back": nn.Linear(128, 96), "ahead": nn.Linear(128, 24)}) for _ in range(8)]
     return Call(run, blocks=nn.ModuleList(blocks)), normal(1, 96)
 
 
