@@ -103,6 +103,8 @@ class Conv {
   void expand_and_run(Executor& executor, const void* x, FunctionRef<void(int panel, float* to)> expand, float* scratch,
                       const float* bias, const void* residual, void* y, float* widened = nullptr) const;
   size_t panel_size() const { return panel_floats_; }
+  /// The address of a panel that is packed next; what tiles read behind its rows is 0 then.
+  float* start_panel(int panel, float* packed) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 
@@ -112,6 +114,9 @@ class Conv {
     int64_t a, c;              // offsets in elements
   };
 
+  using Kind = std::array<int64_t, 5>;
+
+  bool suits_matrix_registers() const;
   void choose_panel(Isa isa, int threads);
   bool is_brief() const;
   void pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const;
@@ -145,7 +150,11 @@ class Conv {
   void find_tap_sets();
   int row_of(const std::string& set) const;
   int64_t offset_of(int64_t pixel) const;
-  std::array<int64_t, 4> kind_of(int64_t first, int64_t pixels) const;
+  Kind kind_of(int64_t first, int64_t pixels) const;
+  bool has_row_groups() const;
+  std::vector<PixelGroup> groups_of(int64_t first, int64_t pixels) const;
+  int64_t padding_offset() const;
+  int64_t reach() const;
   void choose_chunks(int threads);
   bool is_matrix() const;
   bool rows_adjoin() const;
@@ -155,11 +164,14 @@ class Conv {
   Isa isa_;
   int vectors_ = 1;
   int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
+  bool matrix_registers_ = false;
+  int64_t spare_rows_ = 0;      // of 0 behind the rows of a panel, which matrix registers read
+  int64_t images_of_tile_ = 1;  // in which a tile may read: the tiles of one image are those of all
   size_t panel_floats_ = 0, chunk_floats_ = 0;
   std::vector<Tile> tiles_;
   std::vector<std::pair<int64_t, int64_t>> reads_;  // where x is widened: the elements, first to last, that each tile reads
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
-  std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile
+  std::map<Kind, Functions> made_;  // by kind of tile
   std::vector<std::string> tap_sets_;
   int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
   bool pixels_outermost_ = true;
