@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "engines/cpu/amx_kernel_gradient.h"
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/tile_jit.h"
@@ -552,6 +553,22 @@ Refusal refuses_kernel_gradient(const Group& group) {
 
 namespace {
 
+/// On matrix registers, if these have an advantage.
+std::unique_ptr<Step> make_amx_step(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form, size_t dy,
+                                    Form dy_form, CallOptions options) {
+  if (x_form != Form::brains || dy_form != Form::brains || !AmxKernelGradient::suits(slide, out)) return nullptr;
+  AmxKernelGradient gradient(slide, out);
+  options.workspace = gradient.workspace();
+  const std::string title = fmt::format("{} {}", name, gradient.describe());
+  return call(
+      title,
+      [=, gradient = std::move(gradient)](const StepArgs& args) {
+        gradient.run(args.executor, input<uint16_t>(args, x), input<uint16_t>(args, dy), output(args),
+                     static_cast<char*>(args.workspace));
+      },
+      std::move(options));
+}
+
 std::unique_ptr<Step> make_step(const char* name, KernelGradient gradient, size_t x, size_t dy, CallOptions options) {
   options.workspace = gradient.workspace();
   const std::string title = fmt::format("{} {}", name, gradient.describe());
@@ -571,6 +588,12 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
   CallOptions options;
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != x && i != dy) options.unread.push_back(i);
+  if (node.attr().integer("groups") == 1) {
+    const SlideSpec slide = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
+    if (auto step = make_amx_step("kernel_gradient", slide, last_dim(node.inputs[1]), x, form_in(group, node.inputs[0]), dy,
+                                  form_in(group, node.inputs[1]), options))
+      return step;
+  }
   return make_step("kernel_gradient",
                    {node, form_in(group, node.inputs[0]), form_in(group, node.inputs[1]), context.threads}, x, dy,
                    std::move(options));
@@ -578,6 +601,9 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
 
 std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, Form x_form, size_t dy,
                                               Form dy_form, MakeContext& context) {
+  SlideSpec slide;
+  slide.h = slide.oh = rows, slide.channels = in;
+  if (auto step = make_amx_step("transposed_product", slide, out, x, x_form, dy, dy_form, {})) return step;
   return make_step("transposed_product", {rows, in, out, x_form, dy_form, context.threads}, x, dy, {});
 }
 
