@@ -234,4 +234,19 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
   if (parts_ > 1) reduce_middle(executor, false, 1, parts_, count, 1.F, sums, gradient, nullptr);
 }
 
+std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
+                                               size_t dy, Form dy_form, CallOptions options) {
+  if (x_form != Form::brains || dy_form != Form::brains || !AmxKernelGradient::suits(slide, out)) return nullptr;
+  AmxKernelGradient gradient(slide, out);
+  options.workspace = gradient.workspace();
+  const std::string title = fmt::format("{} {}", name, gradient.describe());
+  return call(
+      title,
+      [=, gradient = std::move(gradient)](const StepArgs& args) {
+        gradient.run(args.executor, input<uint16_t>(args, x), input<uint16_t>(args, dy), output(args),
+                     static_cast<char*>(args.workspace));
+      },
+      std::move(options));
+}
+
 }  // namespace cairn

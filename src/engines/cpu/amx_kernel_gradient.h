@@ -1,9 +1,9 @@
 // The gradient of a convolution by its kernel from bf16, on matrix registers (AMX), for any taps.
 #pragma once
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/tile_jit.h"
 #include "engines/cpu/window.h"
-#include "support/executor.h"
 
 namespace cairn {
 
@@ -64,5 +64,10 @@ class AmxKernelGradient {
   std::vector<Tile> tiles_;
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
 };
+
+/// A step that computes it, or null where matrix registers have no advantage or operands are not bf16. `x` and `dy` are the indices of
+/// the group's inputs.
+std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
+                                               size_t dy, Form dy_form, CallOptions options);
 
 }  // namespace cairn
