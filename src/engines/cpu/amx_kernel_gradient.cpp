@@ -23,11 +23,19 @@ constexpr int64_t kNearPixels = 512, kFarPixels = 2048;
 int64_t up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
 
 /// Pairs of pixels: their elements side by side, for a batch.
-CAIRN_VECTORISED void interleave_pixels(int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step) {
+CAIRN_VECTORISED void interleave_brains(int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step) {
   for (int64_t pair = 0; pair < kBatch / 2; ++pair, to += step) {
     const uint16_t *a = pixels[2 * pair], *b = pixels[2 * pair + 1];
     for (int64_t i = 0; i < count; ++i) to[i] = a[i] | static_cast<uint32_t>(b[i]) << 16;
   }
+}
+
+/// The same in each plane.
+void interleave_pixels(int64_t planes, int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step,
+                       int64_t plane) {
+  if (planes == 1) return interleave_brains(count, pixels, to, step);
+  for (int64_t pair = 0; pair < kBatch / 2; ++pair)
+    split_pair_of_rows(count, pixels[2 * pair], pixels[2 * pair + 1], to + pair * step, plane);
 }
 
 }  // namespace
@@ -51,8 +59,8 @@ bool AmxKernelGradient::suits(const SlideSpec& s, int64_t out) {
          s.kh * s.kw * s.channels >= kLeastRows && out >= kLeastChannels && s.n * s.oh * s.ow >= kLeastPixels;
 }
 
-AmxKernelGradient::AmxKernelGradient(const SlideSpec& slide, int64_t out)
-    : s_(slide), out_(out), rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
+AmxKernelGradient::AmxKernelGradient(const SlideSpec& slide, int64_t out, Form form)
+    : s_(slide), planes_(form == Form::halves ? kSplitPlanes : 1), out_(out), rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
       columns_(slide.kw, slide.stride_w, slide.dilation_w, slide.pad_left) {
   SlideSpec& s = s_;
   if (s.kh * s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 && s.h == s.oh &&
@@ -79,8 +87,7 @@ void AmxKernelGradient::choose_blocks() {
   image_blocks_ = s_.n / block_images_;
   positions_ = up(block_rows_ * row_pixels_, kBatch);
   slots_ = up(positions_ + rows_.reach * row_pixels_ + columns_.reach, kBatch);
-  const auto phases = std::ssize(rows_.phases) * std::ssize(columns_.phases);
-  pitch_ = phases * block_images_ * slots_;
+  pitch_ = planes_ * x_plane();
   if (pitch_ / kBatch % 2 == 0) pitch_ += kBatch;  // rows of a tile lie in different sets of the first-level cache
 }
 
@@ -121,9 +128,13 @@ TileFunction AmxKernelGradient::make_function(int64_t first, int64_t rows, bool 
     tile.groups.push_back({static_cast<int>(row), static_cast<int>(std::min<int64_t>(kMatrixRows, rows - row)), 0, 1});
   tile.a_pixel_bytes = pitch_ * 2;
   const auto all = static_cast<uint32_t>((uint64_t{1} << rows) - 1);
-  tile.rows.assign(static_cast<size_t>(block_images_), {{0, 0, static_cast<int>(positions_ / 2), all}});
+  const int pairs = static_cast<int>(positions_ / 2);
+  std::vector<TapRun> runs;
+  for (const auto& [a, b] : kSplitProducts)
+    if (a < planes_ && b < planes_) runs.push_back({a * x_plane() * 2, static_cast<int>(b) * pairs, pairs, all});
+  tile.rows.assign(static_cast<size_t>(block_images_), runs);
   tile.a_row_bytes = slots_ * 2;
-  tile.b_row_rows = static_cast<int>(positions_ / 2);
+  tile.b_row_rows = static_cast<int>(planes_) * pairs;
   tile.c_stride = out_;
   tile.residual = adds;
   kernels_.push_back(TileKernel::make(tile));
@@ -138,8 +149,8 @@ size_t AmxKernelGradient::workspace() const {
 }
 
 std::string AmxKernelGradient::describe() const {
-  return fmt::format("{}x{} amx, {} blocks of {} images and {} rows, {} at once", 2 * kMatrixRows, width_, block_count(),
-                     block_images_, block_rows_, parts_);
+  return fmt::format("{}x{} amx{}, {} blocks of {} images and {} rows, {} at once", 2 * kMatrixRows, width_,
+                     planes_ > 1 ? " split" : "", block_count(), block_images_, block_rows_, parts_);
 }
 
 /// A batch of pixels of one image of one phase.
@@ -158,17 +169,19 @@ void AmxKernelGradient::pack_x(const Block& block, const uint16_t* x, int64_t ba
     if (++column == row_pixels_) column = 0, ++row;
   }
   to += phase * block_images_ * slots_ + image * slots_ + at;
-  alignas(64) uint32_t pairs[kBatch / 2 * kSlice];
+  constexpr int64_t kPlane = kBatch / 2 * kSlice;
+  alignas(64) uint32_t pairs[kSplitPlanes * kPlane];
   for (int64_t first = 0; first < s_.channels; first += kSlice) {
     const int64_t count = std::min(kSlice, s_.channels - first), whole = up(count, kLanes);
     const uint16_t* from[kBatch];
     for (size_t i = 0; i < kBatch; ++i) from[i] = pixels[i] ? pixels[i] + first : kZeros.data();
-    interleave_pixels(count, from, pairs, kSlice);
-    for (int64_t pair = 0; count < whole && pair < kBatch / 2; ++pair)
-      std::fill(pairs + pair * kSlice + count, pairs + pair * kSlice + whole, 0);
-    for (int64_t i = 0; i < whole; i += kLanes)
-      vector_loops().transpose(reinterpret_cast<const float*>(pairs + i), kSlice,
-                               reinterpret_cast<float*>(to + (first + i) * pitch_), pitch_ / 2);
+    interleave_pixels(planes_, count, from, pairs, kSlice, kPlane);
+    for (int64_t row = 0; count < whole && row < planes_ * kBatch / 2; ++row)
+      std::fill(pairs + row * kSlice + count, pairs + row * kSlice + whole, 0);
+    for (int64_t plane = 0; plane < planes_; ++plane)
+      for (int64_t i = 0; i < whole; i += kLanes)
+        vector_loops().transpose(reinterpret_cast<const float*>(pairs + plane * kPlane + i), kSlice,
+                                 reinterpret_cast<float*>(to + plane * x_plane() + (first + i) * pitch_), pitch_ / 2);
   }
 }
 
@@ -183,14 +196,16 @@ void AmxKernelGradient::pack_dy(const Block& block, const uint16_t* dy, int64_t 
     pixel = inside ? dy + (((block.image + image) * s_.oh + block.row + row) * s_.ow + column) * out_ : nullptr;
     if (++column == row_pixels_) column = 0, ++row;
   }
-  to += (image * positions_ + at) / 2 * width_;
-  for (int64_t panel = 0; panel < panels_; ++panel, to += block_images_ * positions_ / 2 * width_) {
+  const int64_t plane_elements = positions_ / 2 * width_;
+  to += image * planes_ * plane_elements + at / 2 * width_;
+  for (int64_t panel = 0; panel < panels_; ++panel, to += panel_elements()) {
     const int64_t first = panel * width_, count = std::min(width_, out_ - first);
     const uint16_t* from[kBatch];
     for (size_t i = 0; i < kBatch; ++i) from[i] = pixels[i] ? pixels[i] + first : kZeros.data();
-    interleave_pixels(count, from, to, width_);
-    for (int64_t pair = 0; count < width_ && pair < kBatch / 2; ++pair)
-      std::fill(to + pair * width_ + count, to + (pair + 1) * width_, 0);
+    interleave_pixels(planes_, count, from, to, width_, plane_elements);
+    for (int64_t plane = 0; count < width_ && plane < planes_; ++plane)
+      for (int64_t pair = 0; pair < kBatch / 2; ++pair)
+        std::fill(to + plane * plane_elements + pair * width_ + count, to + plane * plane_elements + (pair + 1) * width_, 0);
   }
 }
 
@@ -199,8 +214,7 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
   alignas(64) static constexpr float kNoBias[2 * kLanes] = {};
   const int64_t count = s_.kh * s_.kw * s_.channels * out_;
   auto* sums = parts_ > 1 ? reinterpret_cast<float*>(workspace + static_cast<size_t>(parts_) * block_bytes()) : gradient;
-  const int64_t phases = std::ssize(rows_.phases) * std::ssize(columns_.phases);
-  const int64_t x_batches = phases * block_images_ * slots_ / kBatch, batches = x_batches + block_images_ * positions_ / kBatch;
+  const int64_t x_batches = x_plane() / kBatch, batches = x_batches + block_images_ * positions_ / kBatch;
   const auto part_x = [&](int64_t part) {
     return reinterpret_cast<uint16_t*>(workspace + static_cast<size_t>(part) * block_bytes());
   };
@@ -226,7 +240,7 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
         const auto* packed = part_x(part) + packed_x();
         float* to = sums + part * count + tile.row * out_ + panel * width_;
         (round == 0 ? tile.first : tile.next)[last](
-            part_x(part) + tile.place, reinterpret_cast<const float*>(packed) + panel * block_images_ * positions_ / 2 * width_,
+            part_x(part) + tile.place, reinterpret_cast<const float*>(packed) + panel * panel_elements(),
             to, kNoBias, to);
       }
     });
@@ -236,8 +250,8 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
 
 std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
                                                size_t dy, Form dy_form, CallOptions options) {
-  if (x_form != Form::brains || dy_form != Form::brains || !AmxKernelGradient::suits(slide, out)) return nullptr;
-  AmxKernelGradient gradient(slide, out);
+  if (x_form != dy_form || !is_narrow(x_form) || !AmxKernelGradient::suits(slide, out)) return nullptr;
+  AmxKernelGradient gradient(slide, out, x_form);
   options.workspace = gradient.workspace();
   const std::string title = fmt::format("{} {}", name, gradient.describe());
   return call(

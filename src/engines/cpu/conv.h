@@ -33,6 +33,8 @@ struct ConvSpec {
   // are packed from elements of the form `weights`, floats are rounded to `precision`.
   Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;
   NarrowEpilogue narrow;
+  // Pairs of f16, each as a sum of two numbers of bf16: x is split a chunk at a time, weights while they are packed. Pixels of x are dense.
+  bool split = false;
   // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
   Stored stored = Stored::floats;
   int64_t block = 0;
@@ -59,6 +61,9 @@ class Conv {
 
   Conv(const ConvSpec& spec, Isa isa, int threads);
 
+  /// Whether products of bytes or pairs run on matrix registers, which have an advantage and are at hand.
+  static bool suits_matrix_registers(const ConvSpec& spec, Isa isa);
+
   /// Floats of the packed kernel and of the packed bias (whole panels).
   size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
   /// Floats that pack_and_run() packs into.
@@ -82,7 +87,7 @@ class Conv {
   /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias: the start
   /// value of each set and channel, and rows of one number or one a channel, times a factor.
   int64_t panel_width() const { return width_; }
-  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic, width_, spec_.block, spec_.zeros}; }
+  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic * planes(), width_, spec_.block, spec_.zeros}; }
   const std::vector<std::string>& tap_sets() const { return tap_sets_; }
   struct Row {
     const float* data;
@@ -116,7 +121,6 @@ class Conv {
 
   using Kind = std::array<int64_t, 5>;
 
-  bool suits_matrix_registers() const;
   void choose_panel(Isa isa, int threads);
   bool is_brief() const;
   void pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const;
@@ -126,7 +130,10 @@ class Conv {
                 const void* residual, void* y) const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
   bool integers() const { return is_integer(spec_.arithmetic); }
-  bool widens() const { return is_narrow(spec_.x_form) && spec_.arithmetic == Arithmetic::floats; }
+  bool widens() const { return is_narrow(spec_.x_form) && (spec_.arithmetic == Arithmetic::floats || spec_.split); }
+  /// Of x as it is widened and of the packed weights, for each channel.
+  int64_t planes() const { return spec_.split ? kSplitPlanes : 1; }
+  int64_t panel_rows() const { return spec_.taps() * spec_.ic * planes(); }
   bool widens_chunks() const { return pixels_outermost_ && !spec_.transposed_x; }
   int64_t x_size() const {
     return spec_.transposed_x ? spec_.ic * spec_.w
@@ -139,6 +146,12 @@ class Conv {
                     int64_t rows, float* to) const;
   /// The elements of x, from the first to behind the last, that tiles read.
   std::pair<int64_t, int64_t> elements_of(int64_t first_tile, int64_t last_tile) const;
+  void pack_split(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step, int64_t taps,
+                  float* to) const;
+  /// Elements [begin, end) of x, for tiles.
+  void widen_x(const void* x, int64_t begin, int64_t end, float* to) const;
+  /// Floats behind widened x that tiles read.
+  size_t margin() const;
   /// The whole of x as floats.
   const float* widened(Executor& executor, const void* x, float* scratch) const;
   void cut();

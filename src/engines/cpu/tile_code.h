@@ -55,6 +55,9 @@ class TileCode : public Xbyak::CodeGenerator, public TileKernel {
   void finish();
   void finish_narrow();
   void finish_integers();
+  void scale_sum(int pixel, int vector, const Xbyak::Xmm& bias, const Xbyak::Xmm& spare);
+  bool packs_bytes() const;
+  void finish_packed_bytes();
   void clip(const Xbyak::Xmm& sum, float low, float high);
   void prepare_tail(const Xbyak::Xmm& spare);
   void add_residual(const Xbyak::Xmm& sum, int offset, bool tail);
@@ -69,7 +72,8 @@ class TileCode : public Xbyak::CodeGenerator, public TileKernel {
   void store_bytes(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, int offset, bool tail);
 
   std::vector<uint32_t> numbers_;
-  Xbyak::Label numbers_at_;
+  Xbyak::Label numbers_at_, order_at_;
+  bool ordered_ = false;  // the order of packed bytes is in use
   int mask_ = 0;
 };
 

@@ -239,6 +239,12 @@ Xbyak::Address TileCode::number(uint32_t bits) {
 Xbyak::Address TileCode::number(float value) { return number(std::bit_cast<uint32_t>(value)); }
 
 void TileCode::emit_numbers() {
+  if (ordered_) {  // packed dwords stand by quarters of vectors, then by vector of the two pixels
+    align(64);
+    L(order_at_);
+    for (uint32_t vector = 0; vector < 4; ++vector)
+      for (uint32_t quarter = 0; quarter < 4; ++quarter) dd(4 * quarter + vector);
+  }
   if (numbers_.empty()) return;
   align(64);
   L(numbers_at_);
@@ -258,6 +264,7 @@ void TileCode::finish_integers() {
   const IntegerEpilogue& e = spec_.epilogue;
   const Xbyak::Xmm bias = panel(0), spare = reg(panel(0).getIdx() + 1), other = reg(panel(0).getIdx() + 2);
   if (tail_) prepare_tail(reg(registers() - 1));
+  if (packs_bytes()) return finish_packed_bytes();
   for (int j = 0; j < vectors_; ++j) {
     if (e.output != Output::sums) vmovups(bias, parameter(spec_.parameter_rows + 1, j));
     for (int i = 0; i < pixels_; ++i) {
@@ -267,23 +274,7 @@ void TileCode::finish_integers() {
         store(sum, at, is_tail(j));
         continue;
       }
-      vcvtdq2ps(sum, sum);
-      vfmadd132ps(sum, bias, parameter(spec_.parameter_rows, j));
-      clip(sum, e.first_low, e.first_high);
-      if (e.rounds) {
-        spec_.isa == Isa::avx512 ? vrndscaleps(sum, sum, 8) : vroundps(sum, sum, 8);
-        clip(sum, e.round_low, e.round_high);
-        vmulps(sum, sum, number(e.round_scale));
-      }
-      if (e.later_bias) vaddps(sum, sum, parameter(spec_.parameter_rows + 2, j));
-      if (e.residual != IntegerEpilogue::Residual::none) {
-        load_residual(spare, static_cast<int>(element(i, j) * e.residual_bytes()), is_tail(j));
-        if (e.residual_scale != 1)
-          vfmadd231ps(sum, spare, number(e.residual_scale));
-        else
-          vaddps(sum, sum, spare);
-        if (e.residual_shift != 0) vaddps(sum, sum, number(e.residual_shift));
-      }
+      scale_sum(i, j, bias, spare);
       clip(sum, e.low, e.high);
       if (e.output == Output::floats) {
         store(sum, at, is_tail(j));
@@ -293,6 +284,83 @@ void TileCode::finish_integers() {
       if (e.zero_point != 0) vpaddd(sum, sum, number(static_cast<uint32_t>(e.zero_point)));
       store_bytes(sum, other, at, is_tail(j));
     }
+  }
+}
+
+// What a sum of integers becomes before it is clipped and rounded for the last time.
+void TileCode::scale_sum(int pixel, int vector, const Xbyak::Xmm& bias, const Xbyak::Xmm& spare) {
+  const IntegerEpilogue& e = spec_.epilogue;
+  const Xbyak::Xmm sum = accumulator(pixel, vector);
+  vcvtdq2ps(sum, sum);
+  vfmadd132ps(sum, bias, parameter(spec_.parameter_rows, vector));
+  clip(sum, e.first_low, e.first_high);
+  if (e.rounds) {
+    spec_.isa == Isa::avx512 ? vrndscaleps(sum, sum, 8) : vroundps(sum, sum, 8);
+    clip(sum, e.round_low, e.round_high);
+    vmulps(sum, sum, number(e.round_scale));
+  }
+  if (e.later_bias) vaddps(sum, sum, parameter(spec_.parameter_rows + 2, vector));
+  if (e.residual == IntegerEpilogue::Residual::none) return;
+  load_residual(spare, static_cast<int>(element(pixel, vector) * e.residual_bytes()), is_tail(vector));
+  if (e.residual_scale != 1)
+    vfmadd231ps(sum, spare, number(e.residual_scale));
+  else
+    vaddps(sum, sum, spare);
+  if (e.residual_shift != 0) vaddps(sum, sum, number(e.residual_shift));
+}
+
+namespace {
+
+struct ByteRange {
+  float low, high;
+};
+/// That of the type of an epilogue's bytes, less the zero point. Types of which no number tells them apart serve as well.
+ByteRange byte_range_of(const IntegerEpilogue& e) {
+  const auto zero = static_cast<float>(e.zero_point);
+  return e.low + zero < 0 ? ByteRange{-128 - zero, 127 - zero} : ByteRange{-zero, 255 - zero};
+}
+
+}  // namespace
+
+/// Whether two vectors of each of two pixels become bytes together, by instructions that clip to the type's range.
+bool TileCode::packs_bytes() const {
+  return spec_.isa == Isa::avx512 && spec_.epilogue.output == IntegerEpilogue::Output::bytes && vectors_ == 2 && !tail_ &&
+         panel(0).getIdx() + 6 < registers();
+}
+
+// Only the upper bound is needed before the conversion to integers, which gives the least one for floats that are too large; NaN
+// stays NaN and becomes the lower bound, as in finish_integers().
+void TileCode::finish_packed_bytes() {
+  const IntegerEpilogue& e = spec_.epilogue;
+  const auto at = [&](int i) { return Xbyak::Zmm(panel(0).getIdx() + i); };
+  const Xbyak::Zmm spare = at(2), high = at(3), order = at(4), zero = at(5);
+  const bool is_signed = e.low + static_cast<float>(e.zero_point) < 0;
+  for (int j = 0; j < 2; ++j) vmovups(at(j), parameter(spec_.parameter_rows + 1, j));
+  vmovups(high, number(e.high));
+  vmovups(order, ptr[rip + order_at_]);
+  ordered_ = true;
+  const auto words = static_cast<uint32_t>(e.zero_point) & 0xffff;
+  if (e.zero_point != 0) vmovups(zero, number(words << 16 | words));
+  const auto pack_words = [&](int pixel) {
+    for (int j = 0; j < 2; ++j) {
+      const Xbyak::Zmm sum(accumulator(pixel, j).getIdx());
+      scale_sum(pixel, j, at(j), spare);
+      if (e.low != byte_range_of(e).low) vmaxps(sum, sum, number(e.low));
+      vminps(sum, high, sum);
+      vcvtps2dq(sum, sum);
+    }
+    const Xbyak::Zmm to(accumulator(pixel, 0).getIdx());
+    vpackssdw(to, to, Xbyak::Zmm(accumulator(pixel, 1).getIdx()));
+    if (e.zero_point != 0) vpaddsw(to, to, zero);
+    return to;
+  };
+  for (int i = 0; i < pixels_; i += 2) {
+    const bool alone = i + 1 == pixels_;
+    const Xbyak::Zmm to = pack_words(i), other = alone ? to : pack_words(i + 1);
+    is_signed ? vpacksswb(to, to, other) : vpackuswb(to, to, other);
+    vpermd(to, order, to);
+    vmovups(ptr[rdx + static_cast<int>(element(i, 0))], Xbyak::Ymm(to.getIdx()));
+    if (!alone) vextracti64x4(ptr[rdx + static_cast<int>(element(i + 1, 0))], to, 1);
   }
 }
 
