@@ -12,6 +12,8 @@ constexpr int kRowBytes = 64, kRegisterBytes = kMatrixRows * kRowBytes;
 constexpr int kMostGroups = 2, kMostVectors = 2;
 constexpr int kSumRowBytes = kMostVectors * kRowBytes;
 constexpr int kSumBytes = kMostGroups * kMatrixRows * kSumRowBytes;
+constexpr int kGatheredB = kSumBytes + kMostGroups * kRegisterBytes;
+constexpr int kStackBytes = kGatheredB + kMatrixRows * kSumRowBytes;
 constexpr int kMostStraight = 2;  // steps that are emitted without a loop
 constexpr int kMostHeld = 12;     // pixels whose sums are in vector registers at a time
 
@@ -19,7 +21,7 @@ constexpr int kMostHeld = 12;     // pixels whose sums are in vector registers a
 /// and lie equally far apart; otherwise, and for the rest of a run, they are gathered on the stack, with rows of 0 for pixels whose
 /// taps are outside the image. What stands in the rows beside a group's pixels adds to sums that nobody reads.
 class AmxTile final : public TileCode {
-  // Stack: sums (pixels by channels), then gathered rows of A. r12: bytes between pixels of A, r13: between rows of B, r14: between rows
+  // Stack: sums (pixels by channels), then gathered rows of A and of B. r12: bytes between pixels of A, r13: between rows of B, r14: between rows
   // of sums, r15: of gathered rows; rax: counter and 0; k2: elements of the rest of a run.
  public:
   explicit AmxTile(const TileSpec& spec) : TileCode(spec) {
@@ -62,7 +64,7 @@ class AmxTile final : public TileCode {
   void enter() {
     for (const auto& each : {rbx, rbp, r12, r13, r14, r15}) push(each);
     mov(rbp, rsp);
-    sub(rsp, kSumBytes + kMostGroups * kRegisterBytes);
+    sub(rsp, kStackBytes);
     and_(rsp, -64);
     mov(r12, spec_.a_pixel_bytes);
     mov(r13d, panel_bytes());
@@ -148,10 +150,8 @@ class AmxTile final : public TileCode {
     }
     for (int i = 0; i < groups(); ++i)
       if (takes_part(i, pixels) && (rest || !reads_in_place(i, pixels))) gather(i, step, pixels, rest);
-    const auto load_b = [&](int j) {
-      tileloadd(b_of(j), ptr[r11 + r13 + step * kMatrixRows * panel_bytes() + j * kRowBytes]);
-    };
-    for (int j = 0; j < vectors_; ++j) load_b(j);
+    if (rest && !integers()) gather_b(step, rest);
+    for (int j = 0; j < vectors_; ++j) load_b(j, step, rest);
     for (int i = 0; i < groups(); ++i) {
       if (!takes_part(i, pixels)) continue;
       load_a(i, step, pixels, rest);
@@ -175,6 +175,23 @@ class AmxTile final : public TileCode {
     const PixelGroup& group = group_at(i);
     const int64_t from = place(group.first) - group.shift * spec_.a_pixel_bytes;
     tileloadd(a_of(i), ptr[r10 + r12 + static_cast<int>(from + step * kRowBytes)]);
+  }
+
+  // Rows behind a run, which meet zeros of A: they add nothing to sums of integers, but could be infinite.
+  void gather_b(int step, int rest) {
+    const Xbyak::Zmm zero(31);
+    vpxord(zero, zero, zero);
+    for (int row = 0; row < kMatrixRows; ++row)
+      for (int j = 0; j < vectors_; ++j) {
+        const Xbyak::Zmm held(row % 8);
+        if (row < rest) vmovups(held, ptr[r11 + (step * kMatrixRows + row) * panel_bytes() + j * kRowBytes]);
+        vmovups(ptr[rsp + kGatheredB + row * kSumRowBytes + j * kRowBytes], row < rest ? held : zero);
+      }
+  }
+
+  void load_b(int j, int step, int rest) {
+    if (rest && !integers()) return tileloadd(b_of(j), ptr[rsp + r14 + kGatheredB + j * kRowBytes]);
+    tileloadd(b_of(j), ptr[r11 + r13 + step * kMatrixRows * panel_bytes() + j * kRowBytes]);
   }
 
   void multiply(const Xbyak::Tmm& to, const Xbyak::Tmm& a, const Xbyak::Tmm& b) {

@@ -75,7 +75,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
   matrix_registers_ = suits_matrix_registers(spec_, isa);
   CHECK(!spec_.split || (matrix_registers_ && pairs() && spec_.x_pixel == spec_.ic), "split f16");
   choose_panel(isa, threads);
-  if (matrix_registers_ && spec_.ic % kMatrixRows != 0) spare_rows_ = kMatrixRows - 1;
+  if (matrix_registers_ && integers() && spec_.ic % kMatrixRows != 0) spare_rows_ = kMatrixRows - 1;
   panels_ = ceil_div(spec_.oc, width_);
   const PanelLayout panel = panel_layout();
   panel_floats_ =

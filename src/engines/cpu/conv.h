@@ -108,7 +108,7 @@ class Conv {
   void expand_and_run(Executor& executor, const void* x, FunctionRef<void(int panel, float* to)> expand, float* scratch,
                       const float* bias, const void* residual, void* y, float* widened = nullptr) const;
   size_t panel_size() const { return panel_floats_; }
-  /// The address of a panel that is packed next; what tiles read behind its rows is 0 then.
+  /// The address of a panel that is packed next; rows that tiles read behind its own are 0 then.
   float* start_panel(int panel, float* packed) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;

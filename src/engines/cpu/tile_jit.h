@@ -125,8 +125,8 @@ struct TileSpec {
   Activation activation;
   NarrowEpilogue narrow;
   bool brain_products = false;  // the processor has instructions for bf16
-  // With matrix registers (AMX): one or two groups of all pixels, for bytes and pairs. B then has 15 more rows of finite numbers
-  // behind runs that are no whole 16 elements.
+  // With matrix registers (AMX): one or two groups of all pixels, for bytes and pairs. Of bytes, 15 more rows of B must be readable behind
+  // runs that are no whole 16 elements.
   std::vector<PixelGroup> groups;
   int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
