@@ -278,10 +278,63 @@ TEST(CpuMatrixRegisters, sums_of_bf16_are_those_of_floats) {
   }
 }
 
+// f16 is split into numbers of bf16 whose products are exact; infinities and NaN go the way of all floats.
+TEST(CpuMatrixRegisters, sums_of_f16_are_those_of_floats_also_where_these_are_infinite) {
+  const auto pool = make_pool(3);
+  int ran = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    Random random(seed);
+    ConvSpec spec = random_conv(random);
+    spec.arithmetic = Arithmetic::pairs, spec.split = spec.packed_in_run = true;
+    spec.x_form = spec.weights_form = Form::halves;
+    if (!Conv::suits_matrix_registers(spec, machine_isa())) continue;
+    ++ran;
+    std::vector<uint16_t> x, weights;
+    const float scale = 1 / std::sqrt(static_cast<float>(spec.taps() * spec.ic * 2));
+    for (float value : random.floats(spec.n * spec.d * spec.h * spec.w * spec.ic * 2)) x.push_back(float_to_half(value));
+    for (float value : random.floats(spec.taps() * spec.ic * 2 * spec.oc, -scale, scale))
+      weights.push_back(float_to_half(value));
+    if (random.coin())
+      for (float value : {INFINITY, -INFINITY, NAN})
+        x[static_cast<size_t>(random.between(0, std::ssize(x) - 1))] = float_to_half(value);
+    std::vector<double> expected;
+    for (int64_t pixel = 0; pixel < pixels_of(spec); ++pixel)
+      for (int64_t o = 0; o < spec.oc; ++o) {
+        double sum = 0;
+        for_taps(spec, pixel, [&](int64_t tap, int64_t at) {
+          for (int64_t i = 0; i < spec.ic * 2; ++i)
+            sum += static_cast<double>(half_to_float(x[static_cast<size_t>(at * spec.ic * 2 + i)])) *
+                   half_to_float(weights[static_cast<size_t>((tap * spec.ic * 2 + i) * spec.oc + o)]);
+        });
+        expected.push_back(sum);
+      }
+    std::vector<float> one;
+    for (const int threads : {1, 3}) {
+      const Conv conv(spec, machine_isa(), threads);
+      const size_t lines = (conv.scratch_size() + 15) / 16 * 16;
+      const Fenced from(x.size() * 2, true), scratch((lines + conv.widened_size(threads)) * 4, true);
+      const std::vector<float> row(conv.bias_size(), 0.F);
+      std::vector<float> y(expected.size(), -1);
+      std::memcpy(from.data(), x.data(), x.size() * 2);
+      conv.pack_and_run(threads == 1 ? serial_executor() : *pool, from.data(), weights.data(), false, scratch.data(),
+                        row.data(), y.data(), y.data(), scratch.data() + lines);
+      for (size_t i = 0; i < y.size(); ++i) {
+        const auto wanted = static_cast<float>(expected[i]);
+        if (std::isfinite(wanted))
+          ASSERT_NEAR(y[i], wanted, 1e-5) << seed << " " << text_of(spec);
+        else
+          ASSERT_TRUE(y[i] == wanted || (std::isnan(y[i]) && std::isnan(wanted))) << y[i] << " " << wanted;
+      }
+      if (one.empty()) one = y;
+      ASSERT_EQ(std::memcmp(y.data(), one.data(), y.size() * 4), 0) << seed << " " << text_of(spec);
+    }
+  }
+  if (ran == 0) GTEST_SKIP() << "hardware: no matrix registers";
+}
+
 // Weights that are packed in the run go into memory that holds anything.
-TEST(CpuMatrixRegisters, rows_behind_a_panel_are_zero_however_it_is_packed) {
+TEST(CpuMatrixRegisters, what_lies_behind_a_panel_of_bf16_adds_nothing) {
   if (!machine_has_brain_products()) GTEST_SKIP() << "hardware: no dot products of bf16";
-  Random random(1);
   for (const int64_t oc : {20, 100}) {
     ConvSpec spec{.w = 40, .ic = 23, .oc = oc, .ow = 40};
     spec.arithmetic = Arithmetic::pairs, spec.packed_in_run = true, spec.plain_weights = true;
