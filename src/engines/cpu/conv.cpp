@@ -181,6 +181,7 @@ std::pair<int64_t, int64_t> Conv::elements_of(int64_t first_tile, int64_t last_t
     const auto& [first, last] = reads_[static_cast<size_t>(i)];
     all = {std::min(all.first, first), std::max(all.second, last)};
   }
+  all.second = std::min(all.second, x_size());  // tiles of the last image reach beyond its end as those of others do
   return {std::min(all.first, all.second), all.second};
 }
 

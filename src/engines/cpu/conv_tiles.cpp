@@ -56,7 +56,7 @@ void Conv::cut() {
   for (int64_t i = 0; i < spec_.n; ++i) {
     const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
     for (Tile tile : tiles) {
-      tile.a += image;
+      tile.a += image * planes();
       tile.c += i * spec_.y_image;
       tiles_.push_back(tile);
     }
@@ -173,8 +173,12 @@ void Conv::find_tap_sets() {
   const auto differing = [](int64_t out, int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
     std::vector<int64_t> places;
     const int64_t reach = (taps - 1) * dilation;
-    for (int64_t i = 0; i < out; ++i)
-      if (i == out / 2 || i * stride < pad || i * stride - pad + reach >= in) places.push_back(i);
+    bool whole = false;  // a place whose taps are all inside
+    for (int64_t i = 0; i < out; ++i) {
+      const bool inside = i * stride >= pad && i * stride - pad + reach < in;
+      if (!inside || !whole) places.push_back(i);
+      whole = whole || inside;
+    }
     return places;
   };
   for (int64_t z : differing(s.od, s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front))

@@ -11,6 +11,9 @@ namespace cairn {
 
 namespace {
 
+// Forms with masks of all lanes: GCC warns of undefined operands in the others.
+constexpr __mmask16 kEach = 0xffff;
+
 #define CAIRN_SPLITS __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
 /// In the upper half of each lane.
@@ -26,10 +29,10 @@ CAIRN_SPLITS __attribute__((always_inline)) inline Parts16 split(__m512 x) {
   return {upper, _mm512_castps_si512(rest), _mm512_maskz_mov_epi32(finite, upper)};
 }
 CAIRN_SPLITS __attribute__((always_inline)) inline void store_upper(uint16_t* to, __mmask16 mask, __m512i x) {
-  _mm256_mask_storeu_epi16(to, mask, _mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16)));
+  _mm256_mask_storeu_epi16(to, mask, _mm512_maskz_cvtepi32_epi16(mask, _mm512_maskz_srli_epi32(mask, x, 16)));
 }
 CAIRN_SPLITS __attribute__((always_inline)) inline __m512i paired(__m512i even, __m512i odd) {
-  return _mm512_or_si512(_mm512_srli_epi32(even, 16), odd);
+  return _mm512_or_si512(_mm512_maskz_srli_epi32(kEach, even, 16), odd);
 }
 CAIRN_SPLITS __attribute__((always_inline)) inline __mmask16 mask_of(int64_t count) {
   return static_cast<__mmask16>((1U << std::clamp<int64_t>(count, 0, 16)) - 1);
@@ -39,7 +42,7 @@ CAIRN_SPLITS void split_rows(int64_t pixels, int64_t channels, const uint16_t* f
   for (int64_t pixel = 0; pixel < pixels; ++pixel, from += channels, to += kSplitPlanes * channels)
     for (int64_t i = 0; i < channels; i += 16) {
       const __mmask16 mask = mask_of(channels - i);
-      const Parts16 parts = split(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from + i)));
+      const Parts16 parts = split(_mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, from + i)));
       store_upper(to + i, mask, parts.upper);
       store_upper(to + channels + i, mask, parts.rest);
       store_upper(to + 2 * channels + i, mask, parts.finite);
@@ -59,8 +62,8 @@ CAIRN_SPLITS void split_floats(int64_t pairs, int64_t width, const float* from, 
 CAIRN_SPLITS void split_pair(int64_t count, const uint16_t* even, const uint16_t* odd, uint32_t* to, int64_t plane) {
   for (int64_t i = 0; i < count; i += 16) {
     const __mmask16 mask = mask_of(count - i);
-    const Parts16 a = split(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, even + i)));
-    const Parts16 b = split(_mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, odd + i)));
+    const Parts16 a = split(_mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, even + i)));
+    const Parts16 b = split(_mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, odd + i)));
     _mm512_mask_storeu_epi32(to + i, mask, paired(a.upper, b.upper));
     _mm512_mask_storeu_epi32(to + plane + i, mask, paired(a.rest, b.rest));
     _mm512_mask_storeu_epi32(to + 2 * plane + i, mask, paired(a.finite, b.finite));
