@@ -1,3 +1,4 @@
+// What stands behind the sums of a tile: bias, residual, activation, scales, rounding and stores.
 #include <algorithm>
 #include <bit>
 
