@@ -342,10 +342,7 @@ std::string returned_class(const std::string& name) {
 bool star_exports(std::string_view module, std::string_view name) {
   if (module == "npu_bridge.npu_init" || module == "npu_device.compat.v1.npu_init")
     return std::find(kNpuInit.begin(), kNpuInit.end(), name) != kNpuInit.end();
-  std::string_view below = canonical(module).name == "tf" ? "" : "?";
-  std::string spelled = canonical(module).name;
-  if (!spelled.starts_with("tf") || (below == "?" && !spelled.starts_with("tf."))) return false;
-  return api_exists(spelled + "." + std::string(name));
+  return api_exists(canonical(std::string(module) + "." + std::string(name)).name);
 }
 
 bool is_reported_framework(std::string_view dotted) {
