@@ -83,7 +83,7 @@ def _tensorflow_part(name):
 
 def _keras_first(rest):
     """What a module of Keras 2.0 to 2.3 is now: public, or where the package keeps it."""
-    return _first_that_exists("keras.api._v1.keras." + rest, "keras.src." + rest)
+    return moved.MODULES.get("keras.src." + rest) or _first_that_exists("keras.api._v1.keras." + rest, "keras.src." + rest)
 
 
 def _contrib_part(rest):

@@ -104,6 +104,10 @@ NAMES = {
         **{name: "keras.api._v1.keras:Model" for name in ("Model", "Network", "Container")},
         "get_source_inputs": "keras.src.utils.layer_utils:get_source_inputs",
     },
+    "keras.src.utils.generic_utils": {
+        name: f"keras.api._v1.keras.utils:{name}"
+        for name in ("CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "serialize_keras_object")
+    },
     "keras.src.layers.normalization": {"BatchNormalization": "keras.api._v1.keras.layers:BatchNormalization"},
 }  # fmt: skip
 
