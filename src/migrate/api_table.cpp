@@ -142,8 +142,9 @@ void judge_by_row(ApiSupport& found, std::string_view row) {
 
 // Modules behind the public interface, about whose names the list says nothing.
 static constexpr std::array<std::string_view, 12> kPrivate = {
-    "tf.keras.src.", "tf.keras.api.", "tf.keras.protobuf.", "tf.keras.__",     "tf.python.",          "tf.core.",
-    "tf.compiler.",  "tf.tools.",     "tf.tsl.",            "tf.dtensor.",     "tf.lite.python.",     "tf.estimator.python."};
+    "tf.keras.src.", "tf.keras.api.", "tf.keras.protobuf.", "tf.keras.__",
+    "tf.python.",    "tf.core.",      "tf.compiler.",       "tf.tools.",
+    "tf.tsl.",       "tf.dtensor.",   "tf.lite.python.",    "tf.estimator.python."};
 
 ApiSupport api_support(std::string_view name) {
   static const PatternTable platform(tables::k_platform_classes), here(tables::k_api_support);

@@ -99,7 +99,8 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
   }
   const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed_part(name), 1),
              exists2 = api_exists(listed_part(name), 2);
-  const bool elder = !api.elder.empty() && !api.inner;  // Keras 2.15 has that module for scripts of the first interface alone
+  const bool elder =
+      !api.elder.empty() && !api.inner;  // Keras 2.15 has that module for scripts of the first interface alone
   const bool v1 = contrib || elder || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
   const bool v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
                                        name == "tf.config.run_functions_eagerly")) ||

@@ -83,9 +83,10 @@ bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.sta
 // ---- one file ----
 
 bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
-  if (pattern == name) return true;
   size_t colon = pattern.find(':'), named = name.find(':');
+  if (pattern.ends_with('*'))  // names, not what is called on their instances
+    return named == name.npos && name.starts_with(pattern.substr(0, pattern.size() - 1));
+  if (pattern == name) return true;
   if (colon == pattern.npos || named == name.npos) return false;
   return pattern.substr(colon) == name.substr(named) && is_subclass(name.substr(0, named), pattern.substr(0, colon));
 }
@@ -99,7 +100,8 @@ ApiSupport support_of(const ApiName& name, int generation) {
     found = api_support(name.elder);
     found.platform = platform;
   }
-  const bool by_copy = found.here == ApiSupport::Here::missing || (generation == 2 && found.here == ApiSupport::Here::layer);
+  const bool by_copy =
+      found.here == ApiSupport::Here::missing || (generation == 2 && found.here == ApiSupport::Here::layer);
   return name.inner && by_copy ? api_support("tf.python.keras") : found;
 }
 
