@@ -208,7 +208,9 @@ void widen(const Subject& subject, const Trace& plain, const std::vector<Tensor>
                         if (subject.before_passes) subject.before_passes(module);
                         return module;
                       },
-                      subject.threads, {"reference"}, options.factor};
+                      subject.threads,
+                      {"reference"},
+                      options.factor};
   std::vector<Tensor> outputs;
   for (const auto& [name, tensor] : plain.outputs) outputs.push_back(tensor);
   const std::vector<double> allowed = allowance.of(inputs, outputs);
