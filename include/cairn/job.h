@@ -48,6 +48,9 @@ CAIRN_API CairnStatus cairn_job_set_fusion(const char* group, const char* strate
  * them fails; NULL: no longer known. Those of models tell the script line of their node. */
 CAIRN_API CairnStatus cairn_job_set_place(const char* where);
 
+/* From now on collectives of the job that this process has joined wait so many seconds for another rank. All ranks say the same. */
+CAIRN_API CairnStatus cairn_job_set_timeout(double seconds);
+
 /* JSON: rank, size, hosts, groups, transport with the reason for its choice, timeouts, and for each kind of collective its
  * calls, bytes, seconds and seconds of waiting for other ranks. */
 CAIRN_API CairnStatus cairn_job_describe(char** description);

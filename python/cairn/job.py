@@ -68,6 +68,11 @@ def set_fusion(group="world", **strategy):
     _cairn._job_set_fusion(group, json.dumps(strategy))
 
 
+def set_timeout(seconds):
+    """How long collectives wait for another rank from now on; all ranks say the same."""
+    _cairn._job_set_timeout(seconds)
+
+
 def describe():
     """rank, size, hosts, groups, transport with the reason for it, timeouts, and calls, bytes, seconds and waiting of each kind
     of collective."""

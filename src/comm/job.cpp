@@ -133,8 +133,12 @@ class Job {
     take_turn(*group, request, request.digest(), group->party.ranks, start);
   }
 
+  void set_timeout(double seconds) {
+    if (member_) member_->set_timeout(seconds);
+  }
+
   void leave() {
-    if (member_) member_->leave(member_->failed() ? 0 : options_.timeout);
+    if (member_) member_->leave(member_->failed() ? 0 : member_->timeout());
     if (mpi_ && member_->failed()) mpi_->close();  // it would wait for the others
     groups_.clear();
   }
@@ -188,34 +192,38 @@ class Job {
     std::string why = one_host ? "shared memory is off" : "the ranks are on several hosts";
     if (options_.shared_memory && one_host)
       if (auto memory = share_memory(*member_, name, party, why)) return memory;
+    const std::string shown = fmt::format("{}, as {}", transport_name(), why);
+    const uint64_t number = std::hash<std::string>()(name) % 8192;
     try {
-      if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
+      if (!transport_ && mpi_ && transport_name() == "mpi") transport_ = mpi_;
+      if (!transport_ && party.size() < options_.size)  // all ranks share memory, these do not: they alone open it
+        return by_messages(party, open_transport(name, party), true, shown, number);
+      if (!transport_) transport_ = open_transport(name, party);
     } catch (const Error& error) {
       fail(error.kind(), error.where(), "{}, and {}", why, error.message());
     }
-    return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
-                       std::hash<std::string>()(name) % 8192);
+    return by_messages(party, transport_, false, shown, number);
   }
 
   std::string transport_name() const {
     return options_.transport != "auto" ? options_.transport : options_.source == "mpirun" ? "mpi" : "gloo";
   }
 
-  // All ranks of the job open it, at the first group that needs it: the world, or (where all of the world share memory) none.
-  std::shared_ptr<Transport> open_transport(const Party& party) {
-    if (static_cast<int>(party.ranks.size()) != options_.size)
-      fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
-    const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
+  // Of these ranks, by their numbers in the party.
+  std::shared_ptr<Transport> open_transport(const std::string& name, const Party& party) {
+    const auto exchange = [&](const std::string& part) {
+      return member_->exchange(name + " transport", party.ranks, part);
+    };
     std::shared_ptr<Transport> transport;
     std::string fault;
     try {
-      transport = load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+      transport = load_transport(transport_name(), {party.me, party.size(), host_, options_.timeout, exchange});
     } catch (const Error& thrown) {
       fault = thrown.what();
     }
     const std::vector<std::string> faults = exchange(fault);  // or it says who is dead or stopped
     for (size_t i = 0; i < faults.size(); ++i)
-      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", i, faults[i]);
+      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", party.ranks[i], faults[i]);
     return transport;
   }
 
@@ -242,7 +250,7 @@ class Job {
   void take_turn(Group& group, const Request& request, uint64_t digest, std::span<const int> asked,
                  Turn::Clock::time_point start) {
     member_->begin(request, digest);
-    Turn turn(request, digest, *member_, group.party, asked, options_.timeout);
+    Turn turn(request, digest, *member_, group.party, asked, member_->timeout());
     turn.spins = !Beside::here();
     try {
       group.fabric->run(turn);
@@ -287,8 +295,9 @@ Json Job::describe() const {
               {"size", options_.size},
               {"hosts", hosts},
               {"groups", groups},
-              {"timeout", options_.timeout},
+              {"timeout", member_ ? member_->timeout() : options_.timeout},
               {"connect_timeout", options_.connect_timeout},
+              {"bucket_bytes", kBucketBytes},
               {"described_by", options_.source},
               {"collectives", usage}};
   all["transport"] = groups.contains(kWorld) ? groups[kWorld]["transport"] : Json("none");
@@ -353,6 +362,13 @@ void leave() {
 bool joined() {
   const std::lock_guard lock(state().mutex);
   return state().joins > 0;
+}
+
+void set_timeout(double seconds) {
+  if (!(seconds > 0)) fail(ErrorKind::invalid_argument, "timeout", "is {} s, expected more than 0", seconds);
+  const auto job = current();
+  if (!job) fail(ErrorKind::invalid_argument, "timeout", "this process has not joined a job");
+  job->set_timeout(seconds);
 }
 
 bool several() { return state().several.load(std::memory_order_relaxed); }
@@ -437,7 +453,7 @@ Fusion fusion_of(std::string_view group) {
 
 std::string describe() {
   const auto job = current();
-  const Json alone = {{"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}};
+  const Json alone = {{"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}, {"bucket_bytes", kBucketBytes}};
   return (job ? job->describe() : alone).dump();
 }
 

@@ -34,9 +34,15 @@ void check_size(const Request& request);
 /// Carries out a collective of this rank, of a group of one rank without a job as well. Throws Error.
 void run(const Request& request);
 
+/// How long collectives wait for another rank from now on. Throws Error invalid_argument.
+void set_timeout(double seconds);
+
+/// How many bytes of gradients are reduced together unless something else is said: docs/dev/performance.md.
+inline constexpr int64_t kBucketBytes = 32 << 20;
+
 /// How all_reduce nodes are put together (cairn_job_set_fusion).
 struct Fusion {
-  int64_t bytes = 32 << 20;
+  int64_t bytes = kBucketBytes;
   std::vector<int64_t> indices, percents;
   bool none = false;
 };

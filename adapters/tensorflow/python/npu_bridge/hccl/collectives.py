@@ -13,8 +13,6 @@ from hccl.split.api import strategy
 from npu_bridge import engine, environment
 from npu_bridge.user_ops import _apply
 
-BUCKET_BYTES = 8 << 20  # large enough for the transport's full rate, small enough to start while the backward pass goes on
-
 _order = itertools.count(1)
 _DEFAULTS = {"reduction": "sum", "root": 0, "tag": 0, "dtype": tf.float32.as_datatype_enum, "shape": [], "names": [], "order": 0}
 
@@ -198,7 +196,11 @@ def _buckets(indices, tensors, group):
 
 def _bucket_bytes():
     text = os.getenv("FUSION_TENSOR_SIZE")
-    return environment.natural("FUSION_TENSOR_SIZE", text) if text else BUCKET_BYTES
+    if text:
+        return environment.natural("FUSION_TENSOR_SIZE", text)
+    from cairn import job
+
+    return job.describe()["bucket_bytes"]
 
 
 def all_agree(verdict):
