@@ -6,8 +6,8 @@ import functools
 import tensorflow.compat.v1 as tf
 
 from hccl.manage.api import WORLD, get_rank_size
-from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge import options
+from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.hccl import collectives, hccl_ops
 
 _MARK = "_npu_distributed"  # of an optimizer whose gradients are reduced already
