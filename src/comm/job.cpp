@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <numeric>
 
@@ -21,6 +22,7 @@
 #include "comm/transport.h"
 #include "support/error.h"
 #include "support/json_fault.h"
+#include "support/stop.h"
 
 namespace cairn::comm {
 
@@ -170,7 +172,7 @@ class Job {
       if (socket) host_ = own_host(socket);
       return socket;
     };
-    member_ = std::make_unique<Member>(
+    member_ = std::make_shared<Member>(
         Member::Options{options_.rank, options_.size, token, options_.connect_timeout, options_.timeout, about},
         connect);
   }
@@ -209,15 +211,35 @@ class Job {
     return options_.transport != "auto" ? options_.transport : options_.source == "mpirun" ? "mpi" : "gloo";
   }
 
-  // Of these ranks, by their numbers in the party.
+  // Of these ranks, by their numbers in the party. The library connects on a thread of its own, which is left behind where a
+  // rank fails meanwhile: it would wait for that one until its timeout.
   std::shared_ptr<Transport> open_transport(const std::string& name, const Party& party) {
-    const auto exchange = [&](const std::string& part) {
-      return member_->exchange(name + " transport", party.ranks, part);
+    struct Opening {
+      std::promise<std::shared_ptr<Transport>> made;
+      TransportSetup setup;
     };
+    const auto exchange = [member = member_, what = name + " transport", ranks = party.ranks](const std::string& part) {
+      return member->exchange(what, ranks, part);
+    };
+    const auto opening = std::make_shared<Opening>();
+    opening->setup = {party.me, party.size(), host_, member_->timeout(), exchange};
+    std::future<std::shared_ptr<Transport>> made = opening->made.get_future();
+    const auto open = [opening, library = transport_name()] {
+      try {
+        opening->made.set_value(load_transport(library, opening->setup));
+      } catch (...) {
+        opening->made.set_exception(std::current_exception());
+      }
+    };
+    if (transport_name() == "mpi")
+      open();  // Open MPI ends on the thread on which it began
+    else
+      std::thread(open).detach();
+    while (made.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) member_->check(), stop_point();
     std::shared_ptr<Transport> transport;
     std::string fault;
     try {
-      transport = load_transport(transport_name(), {party.me, party.size(), host_, options_.timeout, exchange});
+      transport = made.get();
     } catch (const Error& thrown) {
       fault = thrown.what();
     }
@@ -269,7 +291,7 @@ class Job {
 
   const JobOptions options_;
   std::unique_ptr<Hub> hub_;
-  std::unique_ptr<Member> member_;
+  std::shared_ptr<Member> member_;
   std::shared_ptr<Transport> transport_, mpi_;
   std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
