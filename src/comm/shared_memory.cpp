@@ -193,6 +193,7 @@ class SharedMemory final : public Fabric {
             for (size_t i = 0; i < size_; ++i) fetch_to_read(slots_of_[i], bytes);
             reduce(0, count, 0);
             fetch_to_write(slots_ + (2 * me_ + (rounds_ + 1) % 2) * kHalf, bytes);  // for the next one
+            fetch_to_write(reinterpret_cast<const char*>(&seats_[me_]), sizeof(Seat));
           });
     } else {
       const int64_t chunk = static_cast<int64_t>(kHalf / 2 / width);
