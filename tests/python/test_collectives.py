@@ -299,3 +299,40 @@ print("done")
 """
     for output in finish(start(script, 3, shared_memory=shared)[0]):
         assert output.strip().endswith("done"), output
+
+
+def listening(pid):
+    """The addresses at which a process listens, as /proc writes them."""
+    inodes = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{name}")))
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        with open(f"/proc/{pid}/net/{table}") as file:
+            for row in (line.split() for line in file.readlines()[1:]):
+                if row[9] in inodes and (row[3] == "0A" or table.startswith("udp")):
+                    found.append(row[1].split(":")[0])
+    return found
+
+
+def test_ranks_listen_at_the_addresses_of_the_job_alone():
+    """While they meet and while they exchange by Gloo."""
+    script = "cairn.ops.barrier()\nprint('ready', flush=True)\nsys.stdin.read()"
+    port = free_port()
+    processes = []
+    try:
+        for rank in range(2):
+            job = {"rank": rank, "size": 2, "address": f"127.0.0.1:{port}", "token": "t", "transport": "gloo", "shared_memory": False}
+            processes.append(subprocess.Popen([sys.executable, "-c", PRELUDE + script], env={**os.environ, "CAIRN_JOB": json.dumps(job)},
+                                              text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))  # fmt: skip
+            if rank == 0:
+                connected(port).close()  # it listens
+                assert listening(processes[0].pid) == ["0100007F"]
+        for each in processes:
+            until(each, "ready")
+            assert set(listening(each.pid)) == {"0100007F"}  # 127.0.0.1
+    finally:
+        for each in processes:
+            each.kill()
+            each.communicate()
