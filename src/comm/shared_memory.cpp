@@ -118,9 +118,9 @@ class SharedMemory final : public Fabric {
     const timespec slice{0, kSlice};
     while (!counter.reached(wanted)) {
       counter.sleepers.fetch_add(1);
-      const uint32_t seen = counter.value.load();
-      if (static_cast<int32_t>(seen - wanted) < 0)
-        syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &slice, nullptr, 0);
+      const uint32_t value = counter.value.load();
+      if (static_cast<int32_t>(value - wanted) < 0)
+        syscall(SYS_futex, &counter.value, FUTEX_WAIT, value, &slice, nullptr, 0);
       counter.sleepers.fetch_sub(1);
       if (!counter.reached(wanted)) turn.look(other, since);
     }
