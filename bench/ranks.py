@@ -5,7 +5,8 @@
 Each side stays alive and is stopped while the others run; rounds alternate. Ranks have a core each, as `cairn launch` binds them. A ratio is
 the median over rounds of the fastest step of the ranks over that of the one process; the ratio of processor time is of all ranks together.
 The last ratio is of the ranks' processor time to that of as many processes that train such a part alone: what the exchange adds, without what smaller
-batches cost. --buckets: the same with gradients in buckets of so many bytes each, of which every one is a side."""
+batches cost. --buckets: the same with gradients in buckets of so many bytes each, of which every one is a side. --record FOLDER records some steps
+of the ranks instead, and prints how much of the exchange other steps hide."""
 
 import argparse
 import json
@@ -16,6 +17,7 @@ import socket
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 import training_steps
 
@@ -34,7 +36,7 @@ def serve(name, threads, parts):
 class Team:
     """Ranks that are stopped while others run; one rank is a process without a job."""
 
-    def __init__(self, name, ranks, threads, parts=1, **variables):
+    def __init__(self, name, ranks, threads, parts=1, before=(), **variables):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             job = {"size": ranks, "address": f"127.0.0.1:{probe.getsockname()[1]}", "token": secrets.token_hex(8), "local_size": ranks, "timeout": 600}
@@ -44,7 +46,7 @@ class Team:
             if ranks > 1:
                 own.update(CAIRN_JOB=json.dumps({**job, "rank": rank, "local_rank": rank}), RANK_ID=str(rank), RANK_SIZE=str(ranks))
             cores = CORES[rank * len(CORES) // ranks : max((rank + 1) * len(CORES) // ranks, rank * len(CORES) // ranks + 1)]
-            words = ["taskset", "-c", ",".join(map(str, cores)), sys.executable, __file__, name, "--serve", "--threads", str(threads), "--parts", str(parts)]
+            words = ["taskset", "-c", ",".join(map(str, cores)), *before, sys.executable, __file__, name, "--serve", "--threads", str(threads), "--parts", str(parts)]
             self.processes.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=own, text=True))
         self.first = self.answers()
 
@@ -72,6 +74,16 @@ class Team:
         self.signal(signal.SIGKILL)
         for each in self.processes:
             each.wait()
+
+
+def record(name, ranks, folder, steps):
+    """A recording of each rank, put together."""
+    cairn = Path(sys.executable).parent / "cairn"
+    team = Team(name, ranks, 1, before=[str(cairn), "profile", "-o", folder, "--"])
+    for each in team.processes:
+        each.send_signal(signal.SIGCONT)
+        each.communicate(f"run {steps}\n")
+    subprocess.run([cairn, "profile", "merge", folder, "-o", Path(folder) / "job.perfetto-trace"], check=True)
 
 
 def compare(name, ranks, rounds, seconds, buckets):
@@ -105,6 +117,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=1.0, help="of one side's turn")
     parser.add_argument("--buckets", type=lambda text: list(map(int, text.split(","))), default=[0], help="bytes,...; 0: as usual")
+    parser.add_argument("--record", help="folder")
+    parser.add_argument("--steps", type=int, default=5, help="to record")
     parser.add_argument("--json")
     parser.add_argument("--parts", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -112,6 +126,8 @@ def main():
     options = parser.parse_args()
     if options.serve:
         return serve(options.nets[0], options.threads, options.parts)
+    if options.record:
+        return record(options.nets[0], options.ranks, options.record, options.steps)
     print(f"{'net':10} {'batch':>5} {'ranks':>5} {'ranks ms':>10} {'one ms':>10}  ratio  of processor time  of parts alone      bucket  peak MiB            losses")
     rows = []
     for name in options.nets:
