@@ -40,5 +40,5 @@ with tf.train.MonitoredTrainingSession(checkpoint_dir=f"{out}.folder" if rank ==
     while not session.should_stop():
         session.run(train, {x: data[number][rank::size], y: target[number][rank::size]})
         number += 1
-        weights = session.run_step_fn(lambda context: context.session.run(tf.trainable_variables()))
+        weights = session.run_step_fn(lambda step_context: step_context.session.run(tf.trainable_variables()))
 np.savez(f"{out}.{rank}", losses=losses, **{f"w{i}": w for i, w in enumerate(weights)})
