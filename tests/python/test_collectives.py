@@ -108,9 +108,10 @@ def test_collectives_equal_numpy_through_shared_memory(size):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [4, 8])
-def test_collectives_equal_numpy_with_many_ranks(size):
-    for output in finish(start(EQUAL, size)[0], 300):
+@pytest.mark.parametrize("way", [{}, {"shared_memory": False, "transport": "gloo"}], ids=["shared memory", "gloo"])
+@pytest.mark.parametrize("size", [4, 5, 6, 7, 8])
+def test_collectives_equal_numpy_with_many_ranks(size, way):
+    for output in finish(start(EQUAL, size, **way)[0], 400):
         assert output.strip().endswith("done"), output
 
 
