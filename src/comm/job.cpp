@@ -30,11 +30,6 @@ namespace {
 
 constexpr const char* kWorld = "world";
 
-std::string_view known_name(std::string_view name) {
-  return name.empty() || name == "hccl_world_group" || name == "nccl_world_group" || name == "mccl_world_group" ? kWorld
-                                                                                                                : name;
-}
-
 std::string host_name() {
   char name[256] = "?";
   gethostname(name, sizeof name - 1);
@@ -122,8 +117,7 @@ class Job {
     return view;
   }
 
-  void run(const Request& request) {
-    const auto group = find(request.group);
+  void run(const Request& request, const std::shared_ptr<Group>& group) {
     if (group->party.me < 0)
       fail(ErrorKind::invalid_argument, to_string(request.kind), "rank {} is no member of group {}", options_.rank,
            request.group);
@@ -331,8 +325,10 @@ struct State {
   std::mutex mutex;
   std::shared_ptr<Job> job;  // null: not joined
   int joins = 0;
+  /// The group of the collective before, which that of the next one often is.
+  std::string last_name;
+  std::shared_ptr<Group> last;
   std::atomic<bool> several{false};
-  std::map<std::string, Fusion, std::less<>> fusion;
 };
 
 State& state() {
@@ -345,6 +341,12 @@ std::shared_ptr<Job> current() {
   return state().job;
 }
 
+void forget_last_group() {
+  std::unique_lock lock(state().mutex);
+  const std::shared_ptr<Group> last = std::move(state().last);
+  lock.unlock();  // before the group ends
+}
+
 // The child of a fork is no rank: were its copies of the connections left open, nobody would notice that the rank is dead.
 void forget_job_in_child() {
   State& mine = state();
@@ -352,11 +354,17 @@ void forget_job_in_child() {
   if (!mine.job) return;
   mine.job->abandon();
   new (&mine.job) std::shared_ptr<Job>();  // whose threads exist in the parent alone
+  new (&mine.last) std::shared_ptr<Group>();
   mine.joins = 0;
   mine.several = false;
 }
 
 }  // namespace
+
+std::string_view known_name(std::string_view name) {
+  return name.empty() || name == "hccl_world_group" || name == "nccl_world_group" || name == "mccl_world_group" ? kWorld
+                                                                                                                : name;
+}
 
 void join(const std::string& options) {
   const std::lock_guard lock(state().mutex);
@@ -375,9 +383,10 @@ void leave() {
   if (state().joins == 0) fail(ErrorKind::invalid_argument, "", "this process has not joined a job");
   if (--state().joins > 0 || !state().job) return;
   auto job = std::move(state().job);
-  state().fusion.clear();
+  forget_fusion();
   state().several = false;
   lock.unlock();
+  forget_last_group();
   job->leave();
 }
 
@@ -419,58 +428,32 @@ void create_group(const std::string& name, const std::vector<int>& ranks) {
          fmt::join(ranks, ", "), size - 1);
   if (!job) fail(ErrorKind::invalid_argument, name, "cannot be created: this process has not joined a job");
   job->create(name, ranks);
+  forget_last_group();
 }
 
 void destroy_group(const std::string& name) {
   const auto job = current();
   if (!job || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "cannot be destroyed");
   job->destroy(name);
+  forget_last_group();
 }
 
 void run(const Request& request) {
   Request named = request;
   named.group = known_name(request.group);
-  if (auto job = current()) return job->run(named);
+  State& mine = state();
+  std::unique_lock lock(mine.mutex);
+  if (const auto job = mine.job) {
+    if (!mine.last || mine.last_name != named.group) mine.last = job->find(named.group), mine.last_name = named.group;
+    const auto group = mine.last;
+    lock.unlock();
+    return job->run(named, group);
+  }
+  lock.unlock();
   if (named.group != kWorld)
     fail(ErrorKind::not_found, std::string(named.group), "is no group: this process is in no job");
   check_size(named, 1);
   run_alone(named);
-}
-
-void set_fusion(const std::string& group, const std::string& strategy) {
-  const Json json = Json::parse(strategy, nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::invalid_argument, "strategy", "is no JSON object");
-  Fusion fusion;
-  try {
-    for (const auto& [key, value] : json.items()) {
-      if (key == "bytes")
-        fusion.bytes = value.get<int64_t>();
-      else if (key == "indices")
-        fusion.indices = value.get<std::vector<int64_t>>();
-      else if (key == "percents")
-        fusion.percents = value.get<std::vector<int64_t>>();
-      else if (key == "none")
-        fusion.none = value.get<bool>();
-      else
-        fail(ErrorKind::invalid_argument, key, "is no strategy, expected bytes, indices, percents or none");
-    }
-  } catch (const Json::exception&) {
-    fail(ErrorKind::invalid_argument, "strategy", "is {}", strategy);
-  }
-  if (!std::is_sorted(fusion.indices.begin(), fusion.indices.end()) || fusion.bytes < 1)
-    fail(ErrorKind::invalid_argument, "strategy", "is {}: indices rise, bytes are above 0", strategy);
-  int64_t sum = 0;
-  for (int64_t percent : fusion.percents) sum += percent;
-  if (!fusion.percents.empty() && sum != 100)
-    fail(ErrorKind::invalid_argument, "percents", "sum up to {}, expected 100", sum);
-  const std::lock_guard lock(state().mutex);
-  state().fusion[std::string(known_name(group))] = fusion;
-}
-
-Fusion fusion_of(std::string_view group) {
-  const std::lock_guard lock(state().mutex);
-  auto found = state().fusion.find(known_name(group));
-  return found == state().fusion.end() ? Fusion() : found->second;
 }
 
 std::string describe() {

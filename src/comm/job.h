@@ -11,6 +11,9 @@
 
 namespace cairn::comm {
 
+/// All names of the group of all ranks mean "world".
+std::string_view known_name(std::string_view name);
+
 /// Joins the job that the options (JSON, may be empty) and the environment describe; nests. Throws Error.
 void join(const std::string& options);
 /// Undoes one join. The last one waits until the others have left as well, at most for the job's timeout.
@@ -48,6 +51,7 @@ struct Fusion {
 };
 void set_fusion(const std::string& group, const std::string& strategy);
 Fusion fusion_of(std::string_view group);
+void forget_fusion();
 
 /// JSON, as for cairn_job_describe().
 std::string describe();
