@@ -104,7 +104,8 @@ def recorded(args):
 def network_of(ranks, exchanges, cores):
     """What all-reduces of two sizes say of latency and bandwidth: each rank sends all to every other, by its own core."""
     small, large = (exchanges[str(size)] for size in SIZES)
-    return {"latency": small, "bandwidth": (ranks - 1) * (SIZES[1] - SIZES[0]) / max(large - small, 1e-9), "topology": "direct",
+    second = max(large - small, 1e-9) / (SIZES[1] - SIZES[0])  # of a byte
+    return {"latency": max(small - SIZES[0] * second, 0), "bandwidth": (ranks - 1) / second, "topology": "direct",
             "reduction": 1e15, "ranks_per_host": ranks, "cores_per_host": cores, "processor_share": 1}  # fmt: skip
 
 
