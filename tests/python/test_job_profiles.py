@@ -71,7 +71,7 @@ def test_a_network_of_two_measured_exchanges_predicts_what_lies_between_them(pro
     small, large = 3e-6 * ranks, 9e-3
     network = bench.network_of(ranks, {str(bench.SIZES[0]): small, str(bench.SIZES[1]): large}, cores=2)
     (tmp_path / "network.json").write_text(json.dumps(network))
-    done = command("cairn", "simulate", profiles[1], "--ranks", ranks, "--network", "network.json", "--spread", "0", "--bucket", "1GB", "--json")
+    done = command("cairn", "simulate", profiles[1], "--ranks", str(ranks), "--network", "network.json", "--spread", "0", "--bucket", "1GB", "--json")
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     (found,) = made["predictions"]
