@@ -2,8 +2,9 @@
 import sys
 
 import numpy as np
-import tensorflow as tf
 from npu_bridge.npu_init import *  # noqa: F403
+
+import tensorflow as tf  # noqa: E402
 
 rank, size = get_npu_rank_id(), get_npu_rank_size()  # noqa: F405
 out = sys.argv[1]
