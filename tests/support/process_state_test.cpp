@@ -1,3 +1,4 @@
+// What the system tells of processes, also of those that are just ending.
 #include "support/process_state.h"
 
 #include <gtest/gtest.h>
