@@ -458,7 +458,8 @@ void run(const Request& request) {
 
 std::string describe() {
   const auto job = current();
-  const Json alone = {{"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}, {"bucket_bytes", kBucketBytes}};
+  const Json alone = {
+      {"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}, {"bucket_bytes", kBucketBytes}};
   return (job ? job->describe() : alone).dump();
 }
 

@@ -16,9 +16,9 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr int kFewRanks = 16;                             // all greet each other directly
-constexpr size_t kInside = 2048;                          // bytes of a tensor that travel with the greeting
-constexpr int64_t kSegment = 8 << 20;                     // bytes that are reduced at once
+constexpr int kFewRanks = 16;          // all greet each other directly
+constexpr size_t kInside = 2048;       // bytes of a tensor that travel with the greeting
+constexpr int64_t kSegment = 8 << 20;  // bytes that are reduced at once
 constexpr size_t kPiece = 64 << 10;  // mean bytes of the tensors of a bucket from which each is sent from its own place
 constexpr size_t kLetter = 256 << 10, kMostLetters = 16;  // bytes of a message that does not hold its sender up
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);

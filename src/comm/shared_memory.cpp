@@ -109,10 +109,13 @@ class SharedMemory final : public Fabric {
 
   /// `posted`: of this rank, stored already; whoever sleeps until then is woken once the first glances have shown nothing.
   void wait(Turn& turn, Counter& counter, uint32_t wanted, int other, Counter* posted = nullptr) const {
-    if (seen(counter, wanted, turn.spins && spins_ ? kGlances : 1)) return;  // too short to be worth a look at the clock
+    if (seen(counter, wanted, turn.spins && spins_ ? kGlances : 1))
+      return;  // too short to be worth a look at the clock
     if (posted) posted->wake();
     const auto since = Clock::now();
-    const auto awake = !turn.spins ? Clock::duration::zero() : spins_ ? Clock::duration(kSpin) : Clock::duration(kYield);
+    const auto awake = !turn.spins ? Clock::duration::zero()
+                       : spins_    ? Clock::duration(kSpin)
+                                   : Clock::duration(kYield);
     while (!seen(counter, wanted, spins_ ? kGlances : 1) && Clock::now() - since < awake)
       if (!spins_) sched_yield();
     const timespec slice{0, kSlice};

@@ -68,7 +68,8 @@ tf::Status replace(tf::Graph& graph, const Nodes& nodes, tf::int64 order) {
         graph.AddControlEdge(edge->src(), fused);
       else
         graph.AddEdge(edge->src(), edge->src_output(), fused, static_cast<int>(i));
-    for (const tf::Edge* edge : std::vector<const tf::Edge*>(nodes[i]->out_edges().begin(), nodes[i]->out_edges().end())) {
+    for (const tf::Edge* edge :
+         std::vector<const tf::Edge*>(nodes[i]->out_edges().begin(), nodes[i]->out_edges().end())) {
       tf::Node* user = edge->dst();
       const int input = edge->dst_input();
       const bool control = edge->IsControlEdge();

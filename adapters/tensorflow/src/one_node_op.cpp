@@ -136,8 +136,10 @@ REGISTER_OP("CairnCollective")
     .SetIsStateful()
     .SetIsDistributedCommunication()
     .SetShapeFn(tf::shape_inference::UnknownShape)
-    .Doc("A collective of the ranks of a job; root: for send and receive the other rank; fusion of an all_reduce of one tensor: 1 with "
-         "others up to `bucket` bytes together, of which it has `bytes`, 2 with those of its fusion_id.");
+    .Doc(
+        "A collective of the ranks of a job; root: for send and receive the other rank; fusion of an all_reduce of one "
+        "tensor: 1 with "
+        "others up to `bucket` bytes together, of which it has `bytes`, 2 with those of its fusion_id.");
 REGISTER_KERNEL_BUILDER(Name("CairnCollective").Device(tf::DEVICE_CPU), OneNodeOp);
 
 }  // namespace
