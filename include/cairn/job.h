@@ -40,7 +40,7 @@ CAIRN_API CairnStatus cairn_job_group_create(const char* name, const int32_t* ra
 CAIRN_API CairnStatus cairn_job_group_destroy(const char* name);
 
 /* How all_reduce nodes of a group whose attribute `fusion` is 1 are put together, for models prepared from now on. JSON:
- * {"bytes": 33554432} (at most so many a bucket), {"indices": [20, 159]} (last gradient of each bucket, as
+ * {"bytes": 8388608} (at most so many a bucket), {"indices": [20, 159]} (last gradient of each bucket, as
  * set_split_strategy_by_idx), {"percents": [60, 40]} (of all bytes, as set_split_strategy_by_size) or {"none": true}. */
 CAIRN_API CairnStatus cairn_job_set_fusion(const char* group, const char* strategy);
 

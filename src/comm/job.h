@@ -41,7 +41,7 @@ void run(const Request& request);
 void set_timeout(double seconds);
 
 /// How many bytes of gradients are reduced together unless something else is said: docs/dev/performance.md.
-inline constexpr int64_t kBucketBytes = 32 << 20;
+inline constexpr int64_t kBucketBytes = 8 << 20;
 
 /// How all_reduce nodes are put together (cairn_job_set_fusion).
 struct Fusion {
