@@ -24,7 +24,7 @@ PYTHON = ROOT / ".venv" / "bin" / "python"
 SIZES = (1024, 16 << 20)
 
 
-def rank_main(role, net, batch, steps):
+def rank_main(role, net, batch, steps, first):
     """One rank: prints JSON with the seconds of each step, or of each size of an all-reduce."""
     import mindspore as ms
     import numpy as np
@@ -38,7 +38,7 @@ def rank_main(role, net, batch, steps):
         reduce, found = ops.AllReduce(), {}
         for size in SIZES:
             x = Tensor(np.ones(size // 4, np.float32))
-            found[size] = median(timed({"": partial(reduce, x)}, 30)[""])
+            found[size] = median(timed({"": partial(reduce, x)}, 30, first)[""])
         return print(json.dumps(found))
     context.set_auto_parallel_context(gradients_mean=True)
     spec = importlib.util.spec_from_file_location(net, ROOT / "examples" / "mindspore" / f"{net}.py")
@@ -56,18 +56,21 @@ def rank_main(role, net, batch, steps):
         runs[name] = partial(cell.set_train(), x, y)
     if int(os.environ.get("RANK_SIZE", 1)) == 1:
         runs.pop("step")
-    print(json.dumps({name: median(times) for name, times in timed(runs, steps).items()}))
+    print(json.dumps({name: median(times) for name, times in timed(runs, steps, first).items()}))
 
 
-def timed(runs, times):
+def timed(runs, times, first):
     """Seconds of each run of each."""
     found = {name: [] for name in runs}
+    if first:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     for i in range(times + 3):
         for name, run in runs.items():
             begin = time.perf_counter()
             run()
             if i >= 3:
                 found[name].append(time.perf_counter() - begin)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     return found
 
 
@@ -86,7 +89,7 @@ def job(ranks, role, args, before=()):
         if ranks > 1:
             own["CAIRN_JOB"] = json.dumps({"address": address, "token": token, "rank": rank, "size": ranks, "local_rank": rank, "local_size": ranks})
         words = [*map(str, before), str(PYTHON), "-m", "cairn.ms", __file__, "--role", role, "--net", args.net, "--batch", str(args.batch),
-                 "--steps", str(args.steps)]  # fmt: skip
+                 "--steps", str(args.steps), *["--first"] * args.first]  # fmt: skip
         processes.append(subprocess.Popen(words, env=own, stdout=subprocess.PIPE, text=True))
     outputs = [each.communicate()[0] for each in processes]
     if any(each.returncode for each in processes):
@@ -144,10 +147,11 @@ if __name__ == "__main__":
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3, help="of each measurement, of which the fastest counts")
+    parser.add_argument("--first", action="store_true", help="what is measured goes before all else on this machine (of each rank one thread)")
     parser.add_argument("--json")
     parser.add_argument("--role", default="")
     given = parser.parse_args()
     if given.role:
-        rank_main(given.role, given.net, given.batch, given.steps)
+        rank_main(given.role, given.net, given.batch, given.steps, given.first)
     else:
         main(given)
