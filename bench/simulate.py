@@ -60,12 +60,15 @@ def rank_main(role, net, batch, steps, first):
 
 
 def timed(runs, times, first):
-    """Seconds of each run of each."""
+    """Seconds of each run of each; all ranks begin each of them together, whatever the one before took."""
+    import cairn
+
     found = {name: [] for name in runs}
     if first:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     for i in range(times + 3):
         for name, run in runs.items():
+            cairn.ops.barrier()
             begin = time.perf_counter()
             run()
             if i >= 3:
