@@ -18,10 +18,9 @@ optimizer = NPUDistributedOptimizer(tf.train.MomentumOptimizer(0.05, 0.9))  # no
 with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
     train = optimizer.minimize(loss, tf.train.get_or_create_global_step())
 share = tf.train.Saver()
-values = NPUBroadcastGlobalVariablesHook  # noqa: F405
 from npu_bridge.estimator.npu.npu_hook import broadcast_global_variables  # noqa: E402
 
-first = broadcast_global_variables(0)
+first = broadcast_global_variables(0, 0)
 losses = []
 with tf.Session(config=npu_config_proto()) as session:  # noqa: F405
     session.run(tf.global_variables_initializer())
