@@ -34,7 +34,8 @@ class Parameter(Tensor):
     unique = sliced = cache_enable = parallel_optimizer_comm_recompute = False  # kept for scripts that set them
     cache_shape = key = None
 
-    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True):
+    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True, *,
+                 sparse_grad="", has_indexed_slices_grad=False):  # fmt: skip
         content = _content(default_input)
         if content._value is not None:
             raise Uncaptured("a Parameter is made of what the captured function computes")

@@ -202,7 +202,7 @@ class Scope:
         pending = {}
         core.here.recorder = tape if tape.depth > 1 else None
         for result, seed in zip(results, seeds):
-            if result._array.dtype.kind == "f":
+            if _is_float(result._array):
                 value = tape.value(result)
                 _accumulate(pending, value, wrap(numpy.ones_like(value.array)) if seed is None else seed)
         nested = tape if tape.depth > 1 else None
@@ -267,7 +267,7 @@ def _through_cut(cut, pending, active):
     if len(made) == len(cut.tensors):
         made = [g for g, each in zip(made, cut.tensors) if isinstance(each, Tensor)]
     for value, gradient in zip(cut.inputs, made[: len(tensors)]):
-        if value in active and gradient is not None and value.array.dtype.kind == "f":
+        if value in active and gradient is not None and _is_float(value.array):
             _accumulate(pending, value, gradient)
 
 
@@ -303,7 +303,7 @@ class Segment:
         made = {value for call in calls for value in call.outputs}
         self.leaves = list(dict.fromkeys(v for c in calls for v in c.inputs if isinstance(v, Value) and v not in made))
         self.results = [value for value in pending if value in made]
-        self.wanted = [value for value in self.leaves if value in active and value.array.dtype.kind == "f"]
+        self.wanted = [value for value in self.leaves if value in active and _is_float(value.array)]
         self._key = None
 
     def key(self):

@@ -177,7 +177,7 @@ def entry(target, arguments, keywords):
     if found is None:
         statistics["eager"] += 1
         try:
-            return _body(target)(*arguments, **keywords)
+            return _tuples(_body(target)(*arguments, **keywords), _lists(arguments))
         except RecursionError:
             raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
     statistics["runs"] += 1
@@ -241,7 +241,7 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, tuple(result) if isinstance(result, _ITERATORS) else result)
+        made = Compiled(graph, _tuples(result, _lists(inner)))
     except Error as error:
         if "that has ended" in str(error):
             raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
@@ -261,6 +261,18 @@ def _captured(target, signature, arguments, keywords):
     made.kept = signature.kept
     statistics["compiled"] += 1
     return made
+
+
+def _lists(arguments):
+    """The lists among the arguments, which a graph returns as they are."""
+    return {id(each) for each in arguments if isinstance(each, list)}
+
+
+def _tuples(result, kept):
+    """What a graph returns: lists that it makes are tuples, as iterators are."""
+    if isinstance(result, _ITERATORS) or type(result) in (list, tuple) and id(result) not in kept:
+        return tuple([_tuples(each, kept) for each in result])
+    return result
 
 
 def _notice(target, reason):

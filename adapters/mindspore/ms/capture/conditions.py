@@ -1,10 +1,11 @@
 """Conditions of captured functions: truth, and, or, not and comparisons of tensors; what is said of values that do not fit."""
 
+import math
 import os
 import sys
 
 import numpy
-from cairn.ms import core
+from cairn.ms import core, promote
 from cairn.ms.tensor import Tensor
 
 from .graph import Graph, is_symbolic, symbolic
@@ -58,11 +59,25 @@ def not_(x):
     return core.not_(condition(x)) if is_symbolic(x) else not x
 
 
+def many(x):
+    """Whether it is a captured tensor of several elements."""
+    return is_symbolic(x) and math.prod(x.shape) != 1
+
+
+def _bools(x):
+    """A tensor, or what Python has, as truth values."""
+    if not isinstance(x, Tensor):
+        return Tensor(numpy.array(bool(x)))
+    return x if nptype(x).kind == "b" else core.not_equal(x, numpy.zeros((), nptype(x)))
+
+
 def _lazy(thunks, stops, combine):
     made = None
     for index, thunk in enumerate(thunks):
         value = seen(thunk())
-        if made is not None:
+        if many(made) or many(value):  # several elements: each by itself
+            made = value if made is None else combine(*promote.promote(_bools(made), _bools(value)))
+        elif made is not None:
             made = combine(made, condition(value) if isinstance(value, Tensor) else numpy.array(bool(value)))
         elif is_symbolic(value) and index + 1 < len(thunks):
             made = condition(value)

@@ -88,7 +88,7 @@ class Graph:
 
     def input(self, tensor):
         """A new input like the tensor."""
-        array = tensor.asnumpy()
+        array = _ordinary(tensor.asnumpy())
         order = order_of(array)
         handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, laid(array, order).shape)
         handle = from_laid(self.builder, handle, order)
@@ -101,7 +101,7 @@ class Graph:
             found = scope.states.get(tensor)
             if found is not None:
                 return found
-        array = tensor._array
+        array = tensor._array if rng else _ordinary(tensor._array)
         if tensor not in self.states:
             order = None if rng else order_of(array)
             name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape
@@ -131,7 +131,7 @@ class Graph:
             known = scope.constants.get(id(array))
             if known is not None:
                 return known[1]
-        made = Value(self.builder.constant(numpy.asarray(array, order="C")), array.dtype, array.shape, self)
+        made = Value(self.builder.constant(numpy.asarray(_ordinary(array), order="C")), array.dtype, array.shape, self)
         self.scopes[-1].constants[id(array)] = (array, made)
         return made
 
@@ -289,6 +289,13 @@ class Graph:
             (param, order), handle = self.states[tensor], scope.states[tensor].handle
             self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle)
         return _cairn.Module(self.builder.finish())
+
+
+def _ordinary(array):
+    """The array, whose elements the IR has a type for."""
+    if array.dtype == numpy.complex128:
+        raise Uncaptured("complex numbers of 128 bits are computed outside of graphs")
+    return array
 
 
 def _like(handles, values):

@@ -92,6 +92,10 @@ class Cell(Accepted):
     def _with_bprop(self, args, kwargs):
         from mindspore.ops._grad.grad_base import checked
 
+        own = len(self.parameters_dict())
+        if own and core.here.recorder is not None and not core.here.recorder.symbolic:  # whose gradients bprop() does not return
+            raise RuntimeError(f"When user defines the net bprop, there are {own} parameters that is not supported in the net.")
+
         def forward(*inputs):
             return core.prepared(self.construct)(*inputs, **kwargs)
 
@@ -100,8 +104,8 @@ class Cell(Accepted):
             made = made if isinstance(made, tuple) else (made,)
             if len(made) != len(inputs):
                 raise TypeError(
-                    f"For user defined method 'bprop' of {type(self).__name__}, the number of return values should be "
-                    f"equal to the number of inputs of construct, {len(inputs)}, but got {len(made)}."
+                    f"For user define net bprop, the gradients number: {len(made)} is not equal to the args number: {len(inputs)}. "
+                    f"The method 'bprop' of {type(self).__name__} should return one for each input of construct."
                 )
             return checked(type(self).__name__, inputs, made)
 

@@ -40,6 +40,9 @@ class SGD(Optimizer):
         self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if any(isinstance(each, Cell) for each in (weight_decay, *self.weight_decays)):
+            raise TypeError("For 'SGD', dynamic weight decay is currently not supported, the argument 'weight_decay' or 'weight_decay' "
+                            "set in grouped 'params' must be float or int type.")
         momentum, dampening = (
             float(x) if isinstance(x, int) and not isinstance(x, bool) else x for x in (momentum, dampening)
         )
