@@ -31,7 +31,7 @@ def tensors_of(tree):
         tree = tuple(tree.values())
     if isinstance(tree, (tuple, list)):
         return [each for part in tree for each in tensors_of(part)]
-    return []
+    return list(tree.parts()) if hasattr(tree, "of_parts") else []
 
 
 def rebuilt(tree, replace):
@@ -42,6 +42,8 @@ def rebuilt(tree, replace):
         return {key: rebuilt(each, replace) for key, each in tree.items()}
     if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
         return type(tree)([rebuilt(each, replace) for each in tree])
+    if hasattr(tree, "of_parts"):  # a sparse tensor
+        return tree.of_parts([replace(each) for each in tree.parts()])
     return tree
 
 

@@ -22,8 +22,13 @@ def _operand(other):
     return None
 
 
+_PRIMITIVES = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "FloorMod", "**": "Pow"}
+
+
 def _refuse(symbol, x, other):
-    raise TypeError(f"unsupported operand type(s) for {symbol}: 'Tensor' and '{type(other).__name__}'")
+    kind = type(other).__name__
+    told = f"For '{_PRIMITIVES[symbol]}', the 1th input is a not support implicit conversion type: {kind}, and the value is {other}: " if symbol in _PRIMITIVES else ""
+    raise TypeError(f"{told}unsupported operand type(s) for {symbol}: 'Tensor' and '{kind}'")
 
 
 def _binary(symbol, function, floats=False):
@@ -40,8 +45,8 @@ def _binary(symbol, function, floats=False):
         return function(x, y)
 
     def forward(self, other):
-        other = _operand(other) if not isinstance(other, Tensor) else other
-        return _refuse(symbol, self, other) if other is None else apply(self, other)
+        given = _operand(other) if not isinstance(other, Tensor) else other
+        return _refuse(symbol, self, other) if given is None else apply(self, given)
 
     def reflected(self, other):
         given = _operand(other)

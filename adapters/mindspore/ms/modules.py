@@ -15,7 +15,7 @@ from cairn.ms.refusal import Unsupported
 _HOMES = {
     "mindspore.common": (
         ("mindspore", "mindspore.ops"),
-        "dump jit_config jit_context lazy_inline monad mutable sparse_tensor"),
+        "dump jit_config jit_context lazy_inline monad mutable"),
     "mindspore.dataset": (("mindspore.dataset", "mindspore.train"), "callback"),
     "mindspore.dataset.engine": (
         ("mindspore.dataset", "mindspore.dataset.engine.datasets"),
@@ -44,7 +44,7 @@ _HOMES = {
         "mul_impl negative_impl not_equal_impl not_in_impl ones_like_impl pow_impl right_shift_impl setitem_impl sub_impl uadd_impl zeros_like_impl"),
     "mindspore.ops.function": (
         ("mindspore.ops",),
-        "clip_func debug_func grad parameter_func sparse_func sparse_unary_func spectral_func vmap_func"),
+        "clip_func debug_func grad parameter_func sparse_unary_func spectral_func vmap_func"),
     "mindspore.ops.function.grad": (("mindspore.ops",), "grad_func"),
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),

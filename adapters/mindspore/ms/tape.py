@@ -12,7 +12,7 @@ from cairn import _cairn
 from cairn.ms import core, kept
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
-_identity, _stop = (core.row_of(name) for name in ("identity", "stop_gradient"))
+_identity, _stop, _cast = (core.row_of(name) for name in ("identity", "stop_gradient", "cast"))
 _compiled = {}  # key of a segment: its gradients as a kept.Function
 
 
@@ -192,11 +192,18 @@ class Scope:
         """Has gradients taken with respect to the parameter, as it is now."""
         return self._tape.value(parameter)
 
+    def _of(self, value):
+        """The values whose gradients are that of an argument: of one that is not floating, what it was converted to."""
+        if _is_float(value.array):
+            return [value]
+        casts = [each for each in self._tape.records[self._start :] if getattr(each, "row", None) is _cast and each.inputs[0] is value]
+        return [each.outputs[0] for each in casts if _is_float(each.outputs[0].array)]
+
     def gradients(self, results, seeds, wanted):
         """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
         ones. The gradient by a Parameter is the sum of those by all that it held: an assignment passes none on to the value."""
         tape = self._tape
-        versions = [each.versions() if isinstance(each, Value) else [tape.value(each)] for each in wanted]
+        versions = [each.versions() if isinstance(each, Value) else self._of(tape.value(each)) for each in wanted]
         values = [value for each in versions for value in each]
         calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
         pending = {}
@@ -213,9 +220,11 @@ class Scope:
             else:
                 _through_calls(part, pending, active, nested)
         made = []
-        for each in versions:
+        for each, of in zip(versions, wanted):
             found = [pending[value] for value in each if value in pending]
-            made.append(functools.reduce(core.add, found) if found else wrap(numpy.zeros_like(each[0].array)))
+            like = of.array if isinstance(of, Value) else of._array
+            total = functools.reduce(core.add, found) if found else wrap(numpy.zeros_like(like))
+            made.append(total if _is_float(like) or not found else core.cast(total, dtype=like.dtype))
         core.here.recorder = tape
         return made
 
