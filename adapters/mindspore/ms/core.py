@@ -117,7 +117,8 @@ def _of_complex(row, inputs, attributes, recorder):
     """The result of a row that refused complex numbers, or None where that was not why, or no rule is known."""
     from cairn.ms.numerics import complexes
 
-    if not complexes.are_among(inputs) or not complexes.has_rule(row.name):
+    to_complex = str(attributes.get("dtype", "")).startswith("c")
+    if not (to_complex or complexes.are_among(inputs)) or not complexes.has_rule(row.name):
         return None
     if recorder is not None and recorder.symbolic:
         raise refusal.Uncaptured("complex numbers are computed outside of graphs")
