@@ -326,13 +326,14 @@ def test_endless_recursion_is_told():
         captured(Function(endless), UP)
 
 
-def test_raise_under_a_condition_runs_eagerly():
+def test_raise_under_a_condition_is_refused():
     def f(x):
         if x[0] < 0:
             raise ValueError("negative")
         return x
 
-    assert "'raise' where a condition depends on a tensor" in refused(f, UP)
+    with pytest.raises(RuntimeError, match="Currently only supports raise in constant scenarios"):
+        captured(Function(f), UP)
 
 
 def test_loops_carry_dicts_and_lists():

@@ -202,7 +202,7 @@ def test_a_parameter_beside_a_bprop():
         def bprop(self, x, out, dout):
             return (dout,)
 
-    context.set_context(mode=context.PYNATIVE_MODE)
+    context.set_context(mode=context.PYNATIVE_MODE, check_bprop=True)
     with pytest.raises(RuntimeError, match="there are 1 parameters that is not supported in the net"):
         C.GradOperation(get_all=True)(Net())(Tensor(np.ones(2, np.float32)))
-    context.set_context(mode=context.GRAPH_MODE)
+    context.set_context(mode=context.GRAPH_MODE, check_bprop=False)
