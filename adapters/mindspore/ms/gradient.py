@@ -153,10 +153,22 @@ def _differentiate(function, arguments, keywords, positions, weights, seed, has_
         wanted += [inside.parameter(each) for each in weights]
         value = core.prepared(function)(*given, **(keywords or {}))
         results = tensors_of(value[0] if has_aux else value)
-        seeds = [None] * len(results) if seed is None else tensors_of(seed)
+        seeds = [None] * len(results) if seed is None else _seeds(seed, results)
         _check_seeds(results, seeds)
         made = iter(inside.gradients(results, seeds, wanted))
         return value, [rebuilt(given[i], lambda _: next(made)) for i in positions], list(made)
+
+
+def _seeds(seed, results):
+    """The gradients of the results; numbers as tensors like the results."""
+
+    def leaves(tree):
+        return [each for part in tree for each in leaves(part)] if isinstance(tree, (tuple, list)) else [tree]
+
+    flat = leaves(seed)
+    if len(flat) != len(results) or not any(isinstance(each, (int, float)) for each in flat):
+        return tensors_of(seed)
+    return [each if isinstance(each, Tensor) else Tensor(numpy.full(result.shape, each, promote.nptype(result))) for each, result in zip(flat, results)]
 
 
 def _check_seeds(results, seeds):

@@ -1,6 +1,8 @@
 """Cell: the base of networks and layers. Names of parameters are paths of attributes."""
 
+import functools
 import inspect
+import types
 from collections import OrderedDict
 
 import numpy
@@ -16,6 +18,20 @@ from cairn.ms.primitive import Primitive
 from cairn.ms.refusal import Uncaptured
 
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
+
+
+def _told_of_self(construct, owner):
+    """A construct() whose first argument has another name, by which `self` may be forgotten."""
+
+    @functools.wraps(construct)
+    def checked(self, *inputs, **keywords):
+        try:
+            inspect.signature(construct).bind(self, *inputs, **keywords)
+        except TypeError as error:
+            raise TypeError(f"The method 'construct' of {owner} should have 'self' as its first argument: {error}.") from None
+        return construct(self, *inputs, **keywords)
+
+    return checked
 
 
 class Cell(Accepted):
@@ -34,6 +50,12 @@ class Cell(Accepted):
             own["_plain"] = False
         if flags:
             self.add_flags(**flags)
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("construct")
+        if isinstance(own, types.FunctionType) and own.__code__.co_argcount and own.__code__.co_varnames[0] != "self":
+            cls.construct = _told_of_self(own, cls.__name__)
 
     def construct(self, *inputs, **kwargs):
         """What the cell computes; a subclass defines it."""
