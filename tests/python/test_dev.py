@@ -113,3 +113,22 @@ def test_commands_without_arguments_do_nothing_when_given_some(command):
     assert asked.returncode == 0 and "new-op NAME" in asked.stdout
     wrong = subprocess.run([*dev, "more"], capture_output=True, text=True)
     assert (wrong.returncode, wrong.stderr) == (2, f"dev: {command} takes no 'more'\n")
+
+
+def test_one_process_at_a_time_compiles_in_a_tree(tmp_path):
+    """Two compilations in one folder read files that the other writes: a compiler took 22 GB of memory."""
+    code = "import machine, pathlib, sys\nwith machine.exclusive(pathlib.Path(sys.argv[1])): print('has it', flush=True), input()"
+
+    def start():
+        command = [sys.executable, "-c", code, tmp_path / "compile"]
+        return subprocess.Popen(
+            command, cwd=ROOT / "tools/dev", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    first = start()
+    assert first.stdout.readline() == "has it\n"
+    second = start()
+    assert second.stdout.readline() == "dev: waiting for another ./dev that makes compile\n"
+    first.communicate("\n")
+    assert second.communicate("\n")[0] == "has it\n"
+    assert (first.returncode, second.returncode) == (0, 0)

@@ -73,11 +73,12 @@ def build_all(arguments):
 
 
 def bench(arguments):
-    setup(peers=True)
-    build.build(tests=False, peers=True)
     script = "compare.py"
     if arguments[:1] in (["--families"], ["--breadth"]):
         script, *arguments = {"--families": "families.py", "--breadth": "breadth"}[arguments[0]], *arguments[1:]
+    setup(peers=True)
+    if not {"-h", "--help"} & set(arguments):
+        build.build(tests=False, peers=True)
     return subprocess.call([ROOT / ".venv-peers/bin/python", ROOT / "bench" / script, *arguments], cwd=ROOT)
 
 

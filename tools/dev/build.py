@@ -6,6 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
+from machine import exclusive
 from steps import ROOT, run, step
 
 BUILD = ROOT / "build"
@@ -29,15 +30,16 @@ def jobs():
 
 def build(tests, peers=False):
     """`tests` compiles the C++ tests too; `peers` installs into .venv-peers as well."""
-    # One configuration, so that nothing is compiled twice.
-    wheel = _wheel("compile and pack the wheel", ROOT, BUILD, CAIRN_TESTS="ON")
-    if tests:
-        with step("compile the tests"):
-            run(["cmake", "--build", BUILD, "-j", jobs()])
-    adapter = _wheel("compile and pack the TensorFlow adapter", TENSORFLOW, BUILD / "tensorflow")
-    for name in [".venv", ".venv-peers"] if peers else [".venv"]:
-        _install(wheel, ROOT / name)
-    _install(adapter, ROOT / ".venv")
+    with exclusive(BUILD / "compile"):
+        # One configuration, so that nothing is compiled twice.
+        wheel = _wheel("compile and pack the wheel", ROOT, BUILD, CAIRN_TESTS="ON")
+        if tests:
+            with step("compile the tests"):
+                run(["cmake", "--build", BUILD, "-j", jobs()])
+        adapter = _wheel("compile and pack the TensorFlow adapter", TENSORFLOW, BUILD / "tensorflow")
+        for name in [".venv", ".venv-peers"] if peers else [".venv"]:
+            _install(wheel, ROOT / name)
+        _install(adapter, ROOT / ".venv")
 
 
 def _wheel(title, project, folder, **environment):

@@ -60,10 +60,14 @@ def ensure_packages(name="debian.txt"):
 
 @contextlib.contextmanager
 def exclusive(path):
-    """One process at a time may make `path`."""
+    """One process at a time may make `path`; says so when it waits for another."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{path}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"dev: waiting for another ./dev that makes {path.name}", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
