@@ -1,6 +1,5 @@
 """Cell: the base of networks and layers. Names of parameters are paths of attributes."""
 
-import functools
 import inspect
 import types
 from collections import OrderedDict
@@ -9,7 +8,7 @@ import numpy
 from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
-from mindspore.nn._accepted import Accepted
+from mindspore.nn._accepted import Accepted, told_of_self
 
 from cairn.ms import core, dtypes, gradient, promote
 from cairn.ms.numerics import collectives
@@ -18,20 +17,6 @@ from cairn.ms.primitive import Primitive
 from cairn.ms.refusal import Uncaptured
 
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
-
-
-def _told_of_self(construct, owner):
-    """A construct() whose first argument has another name, by which `self` may be forgotten."""
-
-    @functools.wraps(construct)
-    def checked(self, *inputs, **keywords):
-        try:
-            inspect.signature(construct).bind(self, *inputs, **keywords)
-        except TypeError as error:
-            raise TypeError(f"The method 'construct' of {owner} should have 'self' as its first argument: {error}.") from None
-        return construct(self, *inputs, **keywords)
-
-    return checked
 
 
 class Cell(Accepted):
@@ -55,7 +40,7 @@ class Cell(Accepted):
         super().__init_subclass__(**keywords)
         own = cls.__dict__.get("construct")
         if isinstance(own, types.FunctionType) and own.__code__.co_argcount and own.__code__.co_varnames[0] != "self":
-            cls.construct = _told_of_self(own, cls.__name__)
+            cls.construct = told_of_self(own, cls.__name__)
 
     def construct(self, *inputs, **kwargs):
         """What the cell computes; a subclass defines it."""
