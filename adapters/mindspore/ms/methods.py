@@ -115,7 +115,7 @@ _attach(
 def _item(self):
     array = self.asnumpy()
     if array.size != 1:
-        raise ValueError(f"only one element tensors can be converted to Python scalars, but the shape is {self.shape}")
+        raise ValueError(f"only one element tensors can be converted to Python scalars or can be converted to bool, but the shape is {self.shape}")
     return array.reshape(())[()]
 
 

@@ -286,7 +286,7 @@ def test_a_variable_of_one_branch_is_told_when_used():
             y = x
         return y + 1
 
-    with pytest.raises(UnboundLocalError, match="'y' is used before it has a value: only one branch"):
+    with pytest.raises(UnboundLocalError, match="'y' is not defined in false branch, but defined in true"):
         captured(Function(f), UP)
 
 

@@ -91,7 +91,11 @@ class _Join:
             if isinstance(each, Undefined):
                 if not isinstance(old, Undefined):
                     self._fail(name, a, b)
-                why = f": only one branch of the condition at {place_of(self._line)} assigns it"
+                without, having = ("true", "false") if each is a else ("false", "true")
+                why = (
+                    f". The local variable '{name}' is not defined in {without} branch, but defined in {having} branch. "
+                    f"See the condition at {place_of(self._line)}"
+                )
                 return lambda handles: Undefined(name, why)
         if isinstance(a, (tuple, list)) and type(a) is type(b):
             if len(a) != len(b):

@@ -22,7 +22,7 @@ class Undefined:
     """A variable that has no value on some path. Using it is an error."""
 
     def __init__(self, name, why=""):
-        self.__dict__["_cairn_text"] = f"local variable '{name}' is used before it has a value{why}"
+        self.__dict__["_cairn_text"] = f"local variable '{name}' referenced before assignment{why}"
 
     def _fail(self, *arguments, **keywords):
         raise UnboundLocalError(self._cairn_text)
@@ -37,7 +37,7 @@ def condition(test):
     x = test
     if test.size != 1:
         raise ValueError(
-            f"The truth value of a tensor of shape {test.shape} is ambiguous: a condition takes a tensor of one element"
+            f"Only tensors of one element can be converted to bool, but this one of shape {test.shape} is a condition"
         )
     if nptype(x).kind != "b":
         x = core.not_equal(x, numpy.zeros((), nptype(x)))
@@ -71,27 +71,40 @@ def _bools(x):
     return x if nptype(x).kind == "b" else core.not_equal(x, numpy.zeros((), nptype(x)))
 
 
-def _lazy(thunks, stops, combine):
+def _pair(made, value, both):
+    """`made and value`, or `made or value`: of one kind it is one of them, else a truth value."""
+    combine = getattr(core, "and_") if both else getattr(core, "or_")
+    if many(made) or many(value):  # several elements: each by itself
+        return combine(*promote.promote(_bools(made), _bools(value)))
+    if not isinstance(value, Tensor):
+        return combine(condition(made), numpy.array(bool(value)))
+    if nptype(made) != nptype(value) or made.shape != value.shape:
+        return combine(condition(made), condition(value))
+    if nptype(made).kind == "b":
+        return combine(made, value)
+    holds = _bools(made)
+    return core.select(holds, value, made) if both else core.select(holds, made, value)
+
+
+def _lazy(thunks, stops, both):
     made = None
     for index, thunk in enumerate(thunks):
         value = seen(thunk())
-        if many(made) or many(value):  # several elements: each by itself
-            made = value if made is None else combine(*promote.promote(_bools(made), _bools(value)))
-        elif made is not None:
-            made = combine(made, condition(value) if isinstance(value, Tensor) else numpy.array(bool(value)))
+        if made is not None:
+            made = _pair(made, value, both)
         elif is_symbolic(value) and index + 1 < len(thunks):
-            made = condition(value)
+            made = value
         elif index + 1 == len(thunks) or stops(value):
             return value
     return made
 
 
 def and_(*thunks):
-    return _lazy(thunks, lambda value: not value, lambda a, b: getattr(core, "and_")(a, b))
+    return _lazy(thunks, lambda value: not value, True)
 
 
 def or_(*thunks):
-    return _lazy(thunks, bool, lambda a, b: getattr(core, "or_")(a, b))
+    return _lazy(thunks, bool, False)
 
 
 _COMPARE = {
