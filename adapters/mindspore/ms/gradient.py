@@ -61,7 +61,8 @@ def with_bprop(function, backward, inputs):
 
     def back(given, results, gradients):
         made = backward(given, filled(results), filled(gradients))
-        return made if isinstance(made, tuple) else (made,)
+        made = made if isinstance(made, tuple) else (made,)
+        return tuple([each.to_dense() if hasattr(type(each), "of_parts") else each for each in made])
 
     return filled(core.custom(forward, back, inputs))
 

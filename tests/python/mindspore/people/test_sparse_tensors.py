@@ -109,3 +109,26 @@ def test_parts_of_a_wrong_kind():
         CSRTensor(Tensor([0.5, 1.0]), Tensor([1]), Tensor([1.0]), (1, 1))
     with pytest.raises(ValueError):
         COOTensor(Tensor([0, 1]), Tensor([1.0, 2.0]), (2, 2))
+
+
+def test_rows_that_do_not_fit_the_shape():
+    indices = Tensor(np.int32([0, 1]))
+    for values, shape in (((2, 4, 5), (3, 4)), ((2, 4), (3, 4, 5)), ((2, 4), (3, 5)), ((3, 4), (3, 4))):
+        with pytest.raises(TypeError):
+            RowTensor(indices, Tensor(np.zeros(values, np.float32)), shape)
+
+
+def test_a_branch_makes_rows():
+    class Net(nn.Cell):
+        def construct(self, a, indices, values):
+            x = RowTensor(indices, values, (5, 2))
+            if a > 0:
+                x = RowTensor(x.indices, x.values * 2, x.dense_shape)
+            else:
+                x = RowTensor(x.indices, x.values + 2, x.dense_shape)
+            return x.indices, x.values
+
+    context.set_context(mode=context.GRAPH_MODE)
+    for a, wanted in ((1, 6), (0, 5)):
+        indices, values = Net()(Tensor(a), Tensor(np.int32([0, 2])), Tensor(np.full((2, 2), 3, np.float32)))
+        assert indices.asnumpy().tolist() == [0, 2] and (values.asnumpy() == wanted).all()

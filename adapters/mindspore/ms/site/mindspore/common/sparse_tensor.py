@@ -79,6 +79,11 @@ class RowTensor(_Sparse):
 
     def __init__(self, indices=None, values=None, shape=None, row_tensor=None):
         self._hold((indices, values), shape, row_tensor, "RowTensor(indices, values, shape)")
+        if self._values.shape[1:] != self._shape[1:] or self._indices.shape != self._values.shape[:1]:
+            raise TypeError(
+                f"For 'RowTensor', 'values' should be [count, *{list(self._shape[1:])}] for 'indices' [count], but they are "
+                f"{self._values.shape} and {self._indices.shape}."
+            )
 
     dense_shape = property(lambda self: self._shape)
 
