@@ -6,6 +6,7 @@ import sys
 
 import numpy
 from cairn.ms import core, promote
+from cairn.ms.refusal import Forbidden
 from cairn.ms.tensor import Tensor
 
 from .graph import Graph, is_symbolic, symbolic
@@ -128,6 +129,24 @@ def chain(left, *rest):
         return compare
 
     return and_(*(step(op, thunk) for op, thunk in rest))
+
+
+def shifted(x, count, left):
+    """x << count or x >> count; numbers of a graph have 64 bits."""
+    if any(isinstance(each, Tensor) for each in (x, count)) or graph() is None:
+        return x << count if left else x >> count
+    name = "left_shift" if left else "right_shift"
+    if not all(is_number(each) for each in (x, count)):
+        raise Forbidden(f"The '{name}' operation does not support the type [{type(x).__name__}, {type(count).__name__}].")
+    if float in (type(x), type(count)):
+        told = f"{type(x).__name__} and {type(count).__name__}"
+        raise TypeError(f"For '{name}', only integer types are supported, but got {told}.")
+    if count < 0:
+        raise ValueError(f"For '{name}', shift count must be a non-negative integer, but got {count}.")
+    made = x << count if left else x >> count
+    if left and not -(2**63) <= made < 2**63:
+        raise Forbidden(f"For '{name}', int64 integer overflow: {x} << {count}.")
+    return made
 
 
 def type_text(x):

@@ -180,7 +180,7 @@ class _Stores(ast.NodeTransformer):
 
     def visit_AugAssign(self, node):
         target = node.target
-        if not isinstance(target, (ast.Subscript, ast.Attribute)):
+        if not isinstance(target, (ast.Subscript, ast.Attribute)) and not isinstance(node.op, (ast.LShift, ast.RShift)):
             return node
         read = copy.deepcopy(target)
         read.ctx = ast.Load()
@@ -407,6 +407,13 @@ class _Function(ast.NodeTransformer):
             return node
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         return ast.copy_location(_flow(name, *map(_thunk, node.values)), node)
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.op, (ast.LShift, ast.RShift)):
+            return node
+        left = ast.Constant(isinstance(node.op, ast.LShift))
+        return ast.copy_location(_flow("shifted", node.left, node.right, left), node)
 
     def visit_UnaryOp(self, node):
         plain = _is_python(node)

@@ -121,3 +121,25 @@ def test_the_greedy_decoder():
 def test_what_a_collector_of_summaries_refuses(given, error, tmp_path):
     with pytest.raises(error):
         SummaryCollector(**{"summary_dir": str(tmp_path), **given})
+
+
+@ms_function
+def shift(x, y):
+    z = x
+    z <<= y
+    return x << y, x >> y, z
+
+
+@pytest.mark.parametrize("x, y", [(5, 2), (-16, 5), (2147483647, 5), (-1, 63)])
+def test_numbers_are_shifted(x, y):
+    assert shift(x, y) == (x << y, x >> y, x << y)
+
+
+@pytest.mark.parametrize("x, y, error, words", [
+    (1, 63, RuntimeError, "int64 integer overflow"), (-3, 62, RuntimeError, "int64 integer overflow"),
+    (16, -2, ValueError, "shift count must be a non-negative integer"), (10.0, 1, TypeError, "only integer types are supported, but got"),
+    ((10,), 2, RuntimeError, "operation does not support the type"),
+])  # fmt: skip
+def test_what_is_not_shifted(x, y, error, words):
+    with pytest.raises(error, match=words):
+        shift(x, y)
