@@ -86,6 +86,13 @@ def _logical(of_bools, of_integers):
     return forward
 
 
+def _inverted(self):
+    if _kind(self) != "b":
+        told = "For primitive[LogicalNot], the input argument[x] must be a type of { Tensor[Bool],}"
+        raise TypeError(f"{told}, but got {self.dtype}.")
+    return core.not_(self)
+
+
 def _attach(**members):
     for name, member in members.items():
         setattr(Tensor, name, member)
@@ -107,7 +114,7 @@ _attach(
     __ge__=_compare(core.greater_equal), __eq__=_compare(core.equal, False), __ne__=_compare(core.not_equal, True),
     __hash__=lambda self: id(self), __and__=_and, __rand__=_and, __or__=_or, __ror__=_or, __xor__=_xor, __rxor__=_xor,
     __neg__=lambda self: core.neg(self), __pos__=lambda self: self, __abs__=lambda self: core.abs(self),
-    __invert__=lambda self: (core.not_ if _kind(self) == "b" else core.bit_not)(self),
+    __invert__=_inverted,
     __matmul__=lambda self, other: core.matmul(*promote.promote(self, other)),
 )  # fmt: skip
 

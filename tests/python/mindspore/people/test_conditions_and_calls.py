@@ -60,6 +60,20 @@ def test_several_elements_have_no_truth():
         f(Tensor([1, 2]))
 
 
+@pytest.mark.parametrize("mode", [context.PYNATIVE_MODE, context.GRAPH_MODE])
+def test_only_truths_are_inverted(mode):
+    class Net(nn.Cell):
+        def construct(self, x):
+            return ~x
+
+    context.set_context(mode=mode)
+    assert Net()(Tensor([True, False])).asnumpy().tolist() == [False, True]
+    for x in (np.int32([1, 2]), np.float32([1, 2])):
+        with pytest.raises(TypeError, match="LogicalNot"):
+            Net()(Tensor(x))
+    context.set_context(mode=context.GRAPH_MODE)
+
+
 def test_a_name_of_one_branch():
     class Net(nn.Cell):
         def construct(self, x):
