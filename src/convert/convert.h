@@ -29,7 +29,8 @@ struct Conversion {
   std::string aipp;               // configuration file, empty: none
   PrecisionOptions precision;
   std::vector<std::string> disabled_passes;
-  bool keep_memory = false;  // no two values share memory
+  bool keep_memory = false;    // no two values share memory
+  bool deterministic = false;  // convolutions by their definition alone
   bool external_weights = false;
 };
 /// The options of the conversion by the platform's names, as recorded in the file.
