@@ -33,8 +33,8 @@ namespace winograd_avx512 {
 }  // namespace winograd_avx512
 CAIRN_TARGET_END
 
-constexpr int64_t kPadding = 16;  // floats that keep rows out of one set of the first-level cache
-constexpr int64_t kValuesBytes = 640 << 10, kLeastTiles = 56;  // of a block: its values stay in the second-level cache
+constexpr int64_t kApart = 16;  // floats that keep rows out of one set of the first-level cache
+constexpr int64_t kValuesBytes = 640 << 10, kLeastBlock = 56;  // of a block: its values stay in the second-level cache
 constexpr int64_t kFewestTiles = 24;                           // of a block that is made for another worker
 constexpr int64_t kNearWeights = 1 << 20;                      // bytes that each block may read again
 constexpr int64_t kChunksPerWorker = 4;
@@ -95,9 +95,9 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
   s.h = spec.h, s.w = spec.w, s.ic = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
   s.pad_top = spec.pad_top, s.pad_left = spec.pad_left;
   s.tiles_y = (spec.oh + results - 1) / results, s.tiles_x = (spec.ow + results - 1) / results;
-  s.v_tile = rounded_up(spec.ic, 16) + kPadding, s.m_tile = width_;
+  s.v_tile = rounded_up(spec.ic, 16) + kApart, s.m_tile = width_;
   choose_blocks(threads);
-  s.v_point = rounded_up(most_tiles_ * s.v_tile, 16) + kPadding, s.m_point = most_tiles_ * width_ + kPadding;
+  s.v_point = rounded_up(most_tiles_ * s.v_tile, 16) + kApart, s.m_point = most_tiles_ * width_ + kApart;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   using Kind = Activation::Kind;
   const Activation& activation = spec.activation;
@@ -110,7 +110,7 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
 // As many tiles as have their values in the second-level cache, so that weights are read rarely. Each worker takes whole
 // blocks where there are enough, or small ones that read near weights again; else all share the panels of each block.
 void Winograd::choose_blocks(int threads) {
-  const int64_t most = std::max(kLeastTiles, kValuesBytes / (points() * loops_.v_tile * 4));
+  const int64_t most = std::max(kLeastBlock, kValuesBytes / (points() * loops_.v_tile * 4));
   const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerWorker;
   blocks_ = (tiles_ + most - 1) / most;
   if (blocks_ < wanted && tiles_ >= wanted * kFewestTiles && points() * spec_.ic * spec_.oc * 4 <= kNearWeights)
