@@ -95,9 +95,9 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
   s.h = spec.h, s.w = spec.w, s.ic = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
   s.pad_top = spec.pad_top, s.pad_left = spec.pad_left;
   s.tiles_y = (spec.oh + results - 1) / results, s.tiles_x = (spec.ow + results - 1) / results;
-  s.v_tile = rounded_up(spec.ic, 16) + kApart, s.m_tile = width_;
+  s.v_point = rounded_up(spec.ic, 16) + kApart, s.v_tile = points() * s.v_point + kApart;
+  s.m_point = width_, s.m_tile = points() * width_ + kApart;
   choose_blocks(threads);
-  s.v_point = rounded_up(most_tiles_ * s.v_tile, 16) + kApart, s.m_point = most_tiles_ * width_ + kApart;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   using Kind = Activation::Kind;
   const Activation& activation = spec.activation;
@@ -110,7 +110,7 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
 // As many tiles as have their values in the second-level cache, so that weights are read rarely. Each worker takes whole
 // blocks where there are enough, or small ones that read near weights again; else all share the panels of each block.
 void Winograd::choose_blocks(int threads) {
-  const int64_t most = std::max(kLeastBlock, kValuesBytes / (points() * loops_.v_tile * 4));
+  const int64_t most = std::max(kLeastBlock, kValuesBytes / (loops_.v_tile * 4));
   const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerWorker;
   blocks_ = (tiles_ + most - 1) / most;
   if (blocks_ < wanted && tiles_ >= wanted * kFewestTiles && points() * spec_.ic * spec_.oc * 4 <= kNearWeights)
@@ -133,7 +133,7 @@ void Winograd::add_rows(int64_t tiles) {
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
     tile.block_steps = block_steps(spec_.ic);
-    tile.c_stride = width_;
+    tile.c_stride = loops_.m_tile;
     kernels_.push_back(TileKernel::make(tile));
     place->second.push_back({first, kernels_.back()->function()});
     first += rows;

@@ -77,8 +77,8 @@ class Winograd {
   int64_t first_of(int64_t block) const { return block * tiles_ / blocks_; }
   int64_t points() const { return (results_ + 2) * (results_ + 2); }
   int64_t panel_floats() const { return points() * spec_.ic * width_; }
-  int64_t v_floats() const { return points() * loops_.v_point; }
-  int64_t m_floats() const { return points() * loops_.m_point; }
+  int64_t v_floats() const { return most_tiles_ * loops_.v_tile; }
+  int64_t m_floats() const { return most_tiles_ * loops_.m_tile; }
 
   WinogradSpec spec_;
   int64_t results_;

@@ -57,7 +57,7 @@ CAIRN_INLINE void transform_vector(const WinogradLoops& s, const Element& elemen
   }
 }
 
-/// Tiles [first, last) of x as points: v[point * s.v_point + (tile - first) * s.v_tile + channel].
+/// Tiles [first, last) of x as points: v[(tile - first) * s.v_tile + point * s.v_point + channel].
 template <int64_t kResults>
 void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const float* x, const float* zeros, float* v) {
   constexpr int64_t kSize = kResults + 2;
@@ -118,8 +118,8 @@ CAIRN_INLINE void finish_vector(const WinogradLoops& s, const float* m, Floats b
   }
 }
 
-/// Channels [begin, end) of the results of tiles [first, last): m[point * s.m_point + (tile - first) * s.m_tile + channel - begin],
-/// with whole vectors of channels in m and in the bias.
+/// Channels [begin, end) of the results of tiles [first, last), from m[(tile - first) * s.m_tile + point * s.m_point + channel -
+/// begin]. m and the bias have whole vectors of channels.
 template <int64_t kResults>
 void finish_tiles(const WinogradLoops& s, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
                   const float* bias, const float* residual, float* y) {

@@ -1,5 +1,7 @@
 #include "engines/cpu/winograd_step.h"
 
+#include <algorithm>
+
 #include "engines/cpu/groups.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/winograd.h"
@@ -33,10 +35,11 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   if (s.d * s.od * s.kd != 1 || s.kh != 3 || s.kw != 3) return "kernel is not 3 x 3";
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   WinogradSpec& spec = problem.spec;
-  spec = {s.n, s.h, s.w, s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.pad_top, s.pad_left};
+  spec = {s.n,        s.h,         s.w,
+          s.channels, last_dim(node.inputs[1]), s.oh,
+          s.ow,       s.pad_top,   s.pad_left,
+          contraction->epilogue.residual != nullptr, activation_of(contraction->epilogue)};
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
-  spec.residual = contraction->epilogue.residual != nullptr;
-  spec.activation = activation_of(contraction->epilogue);
   problem.results = Winograd::best_results(spec, machine_isa());
   if (problem.results == 0) return "takes longer than the definition, by estimate";
   return std::nullopt;
