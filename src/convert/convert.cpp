@@ -291,7 +291,7 @@ Converted convert(const Conversion& given) {
   set_output_types(module, conversion.output_types);
   module.disabled_passes = conversion.disabled_passes;
   module.keep_memory = conversion.keep_memory;
-  module.deterministic = conversion.deterministic;
+  if (conversion.deterministic) module.metadata["deterministic"] = "1";
   verify(module);
 
   Module optimised = clone(module);

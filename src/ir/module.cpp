@@ -127,7 +127,6 @@ Module clone(const Module& module) {
   copy.optimised_by = module.optimised_by;
   copy.disabled_passes = module.disabled_passes;
   copy.keep_memory = module.keep_memory;
-  copy.deterministic = module.deterministic;
   for (const auto& function : module.functions) copy.functions.push_back(clone(*function));
   return copy;
 }

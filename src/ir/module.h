@@ -87,7 +87,6 @@ struct Module {
   std::string optimised_by;                  // the Cairn version whose passes optimised it; "": not optimised
   std::vector<std::string> disabled_passes;  // also skipped when it is optimised again
   bool keep_memory = false;                  // no two values share a buffer
-  bool deterministic = false;                // convolutions by their definition alone
 
   Function* find(std::string_view function_name) const;
   Function& main() const;

@@ -36,8 +36,6 @@ class Parser {
         module.disabled_passes.push_back(quoted());
       } else if (accept("keep_memory")) {
         module.keep_memory = true;
-      } else if (accept("deterministic")) {
-        module.deterministic = true;
       } else if (accept("random")) {
         auto& state = module.random_states[quoted()];
         expect("=");

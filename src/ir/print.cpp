@@ -90,7 +90,6 @@ class Printer {
     if (!module.optimised_by.empty()) out_ += fmt::format("  optimised_by {}\n", quoted(module.optimised_by));
     for (const std::string& pass : module.disabled_passes) out_ += fmt::format("  disabled_pass {}\n", quoted(pass));
     if (module.keep_memory) out_ += "  keep_memory\n";
-    if (module.deterministic) out_ += "  deterministic\n";
     for (const auto& [name, state] : module.random_states)
       out_ += fmt::format("  random {} = {} {} {}\n", quoted(name), state[0], state[1], state[2]);
     for (size_t i = 0; i < module.sources.size(); ++i) {

@@ -158,7 +158,7 @@ TEST(CpuWinograd, is_left_out_where_the_definition_is_asked_for) {
   EXPECT_TRUE(takes(text, {.threads = 1}));
   EXPECT_FALSE(takes(text, {.threads = 1, .deterministic = true}));
   EXPECT_FALSE(takes(text, {.threads = 1, .bind_state = true}));
-  EXPECT_FALSE(takes(with_residual(convolution_text("padding = same", "deterministic"), same), {.threads = 1}));
+  EXPECT_FALSE(takes(with_residual(convolution_text("padding = same", "metadata deterministic = \"1\""), same), {.threads = 1}));
   EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, strides = [2, 2]"), "2, 14, 14, 32"), {.threads = 1}));
   EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, dilations = [2, 2]"), same), {.threads = 1}));
 }
