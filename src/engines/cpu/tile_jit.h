@@ -117,6 +117,9 @@ struct TileSpec {
   Activation activation;
   NarrowEpilogue narrow;
   bool brain_products = false;  // the processor has instructions for bf16
+  // Products of floats: lines of B, from this displacement on, that a later tile reads and this one fetches meanwhile.
+  int64_t ahead_bytes = 0;
+  int ahead_lines = 0;
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
   int parameter_rows = 0;

@@ -134,6 +134,9 @@ void Winograd::add_rows(int64_t tiles) {
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
     tile.block_steps = block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
+    const int64_t lines = spec_.ic * width_ / 16;  // of the next point, which the rows fetch a part each
+    tile.ahead_lines = static_cast<int>((lines + count - 1) / count);
+    tile.ahead_bytes = (lines + i * lines / count) * 64;
     kernels_.push_back(TileKernel::make(tile));
     place->second.push_back({first, kernels_.back()->function()});
     first += rows;
