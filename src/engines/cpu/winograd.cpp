@@ -57,7 +57,7 @@ std::vector<PointRow> kernel_points(int64_t results) {
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
 int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
-  constexpr double kFlopsPerLane = 9, kBytes = 12, kVectorOfFour = 40, kVectorOfTwo = 13;  // per ns; ns
+  constexpr double kFlopsPerLane = 10, kBytes = 10, kVectorOfFour = 90, kVectorOfTwo = 31;  // per ns; ns
   constexpr double kGain = 0.85;                                                          // at most, of the other's time
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
