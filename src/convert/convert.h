@@ -29,9 +29,9 @@ struct Conversion {
   std::string aipp;               // configuration file, empty: none
   PrecisionOptions precision;
   std::vector<std::string> disabled_passes;
-  bool keep_memory = false;    // no two values share memory
-  bool deterministic = false;  // convolutions by their definition alone
+  bool keep_memory = false;  // no two values share memory
   bool external_weights = false;
+  bool deterministic = false;  // convolutions by their definition alone
 };
 /// The options of the conversion by the platform's names, as recorded in the file.
 std::map<std::string, std::string> recorded_options(const Conversion& conversion);

@@ -93,8 +93,9 @@ TEST(CpuWinograd, agrees_with_naive_loops_on_random_shapes) {
 
 TEST(CpuWinograd, sums_of_many_channels_and_many_blocks_round_as_well) {
   const auto pool3 = make_pool(3);
-  for (WinogradSpec spec : {WinogradSpec{.n = 1, .h = 14, .w = 14, .ic = 520, .oc = 40, .oh = 14, .ow = 14, .pad_top = 1, .pad_left = 1},
-                            WinogradSpec{.n = 2, .h = 70, .w = 50, .ic = 24, .oc = 24, .oh = 68, .ow = 48}}) {
+  for (WinogradSpec spec :
+       {WinogradSpec{.n = 1, .h = 14, .w = 14, .ic = 520, .oc = 40, .oh = 14, .ow = 14, .pad_top = 1, .pad_left = 1},
+        WinogradSpec{.n = 2, .h = 70, .w = 50, .ic = 24, .oc = 24, .oh = 68, .ow = 48}}) {
     Random random(3);
     const WinogradData data = random_winograd_data(random, spec);
     const auto expected = definition(spec, data);
@@ -111,7 +112,8 @@ std::string constant_text(Random& random, const std::string& name, const std::ve
   int64_t count = 1;
   for (int64_t dim : dims) count *= dim;
   std::string all;
-  for (float number : random.floats(count, -0.1f, 0.1f)) all += fmt::format("{}{:.6f}", all.empty() ? "" : ", ", number);
+  for (float number : random.floats(count, -0.1f, 0.1f))
+    all += fmt::format("{}{:.6f}", all.empty() ? "" : ", ", number);
   return fmt::format("{} = constant {{value = f32[{}] ({})}} ", name, fmt::join(dims, ", "), all);
 }
 
@@ -124,15 +126,17 @@ std::string convolution_text(const std::string& attributes = "padding = same", c
       flags, constant_text(random, "%k", {3, 3, 32, 32}), constant_text(random, "%b", {32}), attributes);
 }
 
-std::string with_residual(std::string text, const std::string& dims) { return text.replace(text.find("%r: f32[*]"), 10, "%r: f32[" + dims + "]"); }
+std::string with_residual(std::string text, const std::string& dims) {
+  return text.replace(text.find("%r: f32[*]"), 10, "%r: f32[" + dims + "]");
+}
 
 TEST(CpuWinograd, is_one_step_with_its_epilogue_near_the_reference) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: needs AVX2";
   std::mt19937_64 random(5);
-  for (const auto& [attributes, dims] : std::vector<std::pair<std::string, std::string>>{
-           {"padding = same", "2, 28, 28, 32"},
-           {"padding = valid", "2, 26, 26, 32"},
-           {"padding = explicit, pads = [0, 2, 1, 0]", "2, 28, 27, 32"}}) {
+  for (const auto& [attributes, dims] :
+       std::vector<std::pair<std::string, std::string>>{{"padding = same", "2, 28, 28, 32"},
+                                                        {"padding = valid", "2, 26, 26, 32"},
+                                                        {"padding = explicit, pads = [0, 2, 1, 0]", "2, 28, 27, 32"}}) {
     const std::string text = with_residual(convolution_text(attributes), dims);
     const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
     std::vector<Tensor> inputs;
@@ -158,8 +162,10 @@ TEST(CpuWinograd, is_left_out_where_the_definition_is_asked_for) {
   EXPECT_TRUE(takes(text, {.threads = 1}));
   EXPECT_FALSE(takes(text, {.threads = 1, .deterministic = true}));
   EXPECT_FALSE(takes(text, {.threads = 1, .bind_state = true}));
-  EXPECT_FALSE(takes(with_residual(convolution_text("padding = same", "metadata deterministic = \"1\""), same), {.threads = 1}));
-  EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, strides = [2, 2]"), "2, 14, 14, 32"), {.threads = 1}));
+  EXPECT_FALSE(
+      takes(with_residual(convolution_text("padding = same", "metadata deterministic = \"1\""), same), {.threads = 1}));
+  EXPECT_FALSE(
+      takes(with_residual(convolution_text("padding = same, strides = [2, 2]"), "2, 14, 14, 32"), {.threads = 1}));
   EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, dilations = [2, 2]"), same), {.threads = 1}));
 }
 
@@ -167,7 +173,9 @@ TEST(CpuWinograd, is_left_out_where_the_definition_is_asked_for) {
 class Watcher final : public Observer {
  public:
   bool needs_values() const override { return true; }
-  void step_ends(const Plan& plan, size_t step, void* const* /*buffers*/) override { kernels += plan.steps[step].kernel; }
+  void step_ends(const Plan& plan, size_t step, void* const* /*buffers*/) override {
+    kernels += plan.steps[step].kernel;
+  }
   std::string kernels;
 };
 

@@ -58,7 +58,7 @@ std::vector<PointRow> kernel_points(int64_t results) {
 // time, and the parts keep their proportions.
 int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
   constexpr double kFlopsPerLane = 10, kBytes = 10, kVectorOfFour = 90, kVectorOfTwo = 31;  // per ns; ns
-  constexpr double kGain = 0.85;                                                          // at most, of the other's time
+  constexpr double kGain = 0.85;  // at most, of the other's time
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
   const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
@@ -72,13 +72,15 @@ int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
       taps += std::max<int64_t>(0, std::min(out, in + pad - tap) - std::max<int64_t>(0, pad - tap));
     return static_cast<double>(taps);
   };
-  double best = kGain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
+  double best =
+      kGain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
   int64_t results = 0;
   for (int64_t each : {2, 4}) {
     const auto tiles = static_cast<double>(s.tiles(each)), points = static_cast<double>((each + 2) * (each + 2));
     const double vectors = std::ceil(static_cast<double>(s.ic) / lane) + std::ceil(static_cast<double>(s.oc) / lane);
     const double found = time(points * tiles, tiles * vectors * (each == 4 ? kVectorOfFour : kVectorOfTwo), points);
-    if (found < best) best = found * (each == 2 ? kGain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
+    if (found < best)
+      best = found * (each == 2 ? kGain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
   }
   return results;
 }

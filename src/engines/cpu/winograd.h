@@ -22,9 +22,7 @@ struct WinogradSpec {
   bool residual = false;
   Activation activation;
 
-  int64_t tiles(int64_t results) const {
-    return n * ((oh + results - 1) / results) * ((ow + results - 1) / results);
-  }
+  int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
 };
 
 /// What the loops over tiles know: `v` are the values of x at the points, `m` their products with the kernel's.
@@ -87,7 +85,7 @@ class Winograd {
   int vectors_ = 1;
   int64_t width_ = 0, panels_ = 0, tiles_ = 0, most_rows_ = 0;
   int64_t blocks_ = 1, most_tiles_ = 0;  // of tiles; tiles of the largest
-  bool alone_ = true;  // each block is one worker's; else its panels are shared
+  bool alone_ = true;                    // each block is one worker's; else its panels are shared
   WinogradLoops loops_{};
   WinogradCode code_{};
   std::map<int64_t, std::vector<Rows>> rows_;  // by tiles of a block

@@ -59,12 +59,14 @@ CAIRN_INLINE void transform_vector(const WinogradLoops& s, const Element& elemen
 
 /// Tiles [first, last) of x as points: v[(tile - first) * s.v_tile + point * s.v_point + channel].
 template <int64_t kResults>
-void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const float* x, const float* zeros, float* v) {
+void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const float* x, const float* zeros,
+                     float* v) {
   constexpr int64_t kSize = kResults + 2;
   const int64_t whole = s.ic / kFloats * kFloats, rest = s.ic - whole;
   for (int64_t tile = first; tile < last; ++tile, v += s.v_tile) {
     const int64_t image = tile / (s.tiles_y * s.tiles_x), in_image = tile % (s.tiles_y * s.tiles_x);
-    const int64_t top = in_image / s.tiles_x * kResults - s.pad_top, left = in_image % s.tiles_x * kResults - s.pad_left;
+    const int64_t top = in_image / s.tiles_x * kResults - s.pad_top,
+                  left = in_image % s.tiles_x * kResults - s.pad_left;
     const float* from[kSize * kSize];  // pixels outside the image are zeros
     for (int64_t y = 0; y < kSize; ++y)
       for (int64_t column = 0; column < kSize; ++column) {
@@ -73,17 +75,19 @@ void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const 
         from[y * kSize + column] = inside ? x + ((image * s.h + row_at) * s.w + column_at) * s.ic : zeros;
       }
     for (int64_t c = 0; c < whole; c += kFloats)
-      transform_vector<kResults>(s, [&](int64_t i) { return load(from[i] + c); }, v + c);
+      transform_vector<kResults>(
+          s, [&](int64_t i) { return load(from[i] + c); }, v + c);
     if (rest)
-      transform_vector<kResults>(s, [&](int64_t i) { return load_first(from[i] + whole, rest); }, v + whole);
+      transform_vector<kResults>(
+          s, [&](int64_t i) { return load_first(from[i] + whole, rest); }, v + whole);
   }
 }
 
 /// What is in the image of one tile's results.
 struct TileResults {
   int64_t rows, columns;
-  float* y;                // the first of them
-  const float* residual;   // null: none
+  float* y;               // the first of them
+  const float* residual;  // null: none
 };
 
 template <int64_t kResults>

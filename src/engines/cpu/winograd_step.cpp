@@ -35,10 +35,17 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   if (s.d * s.od * s.kd != 1 || s.kh != 3 || s.kw != 3) return "kernel is not 3 x 3";
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   WinogradSpec& spec = problem.spec;
-  spec = {s.n,        s.h,         s.w,
-          s.channels, last_dim(node.inputs[1]), s.oh,
-          s.ow,       s.pad_top,   s.pad_left,
-          contraction->epilogue.residual != nullptr, activation_of(contraction->epilogue)};
+  spec = {s.n,
+          s.h,
+          s.w,
+          s.channels,
+          last_dim(node.inputs[1]),
+          s.oh,
+          s.ow,
+          s.pad_top,
+          s.pad_left,
+          contraction->epilogue.residual != nullptr,
+          activation_of(contraction->epilogue)};
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   problem.results = Winograd::best_results(spec, machine_isa());
   if (problem.results == 0) return "takes longer than the definition, by estimate";
@@ -70,7 +77,8 @@ class WinogradStep final : public Step {
   }
 
   void run(const StepArgs& args) const override {
-    Executor& executor = args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
+    Executor& executor =
+        args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
     const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
     winograd_.run(executor, static_cast<const float*>(args.inputs[x_]), static_cast<const float*>(packed_.get()),
                   static_cast<const float*>(bias_.get()), static_cast<const float*>(zeros_.get()),
