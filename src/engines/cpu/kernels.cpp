@@ -22,6 +22,7 @@
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
+#include "engines/cpu/winograd_step.h"
 
 namespace cairn {
 
@@ -50,6 +51,7 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
     {"few_channels", refuses_few_channels, make_few_channels},
+    {"winograd", refuses_winograd, make_winograd},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
     {"integer_tile", refuses_integer_tile, make_integer_tile},
