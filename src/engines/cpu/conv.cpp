@@ -56,7 +56,8 @@ ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
 }
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
-  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats) return "needs a processor with AVX2 and FMA";
+  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats && spec.arithmetic != Arithmetic::words)
+    return "needs a processor with AVX2 and FMA";
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
   const int64_t x_pixel = std::max(spec.x_pixel, spec.ic), y_pixel = std::max(spec.y_pixel, spec.oc);
   const int64_t y_slice = std::max(spec.y_slice, spec.oh * std::max(spec.y_row, spec.ow * y_pixel));
