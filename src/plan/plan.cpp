@@ -324,9 +324,9 @@ class Planner {
         const Value* made = root(value);
         return !made->producer && made->index >= options_.first_that_stays;
       };
-      MakeContext context{packer_, options_.threads, stays};
-      step.step =
-          sibling_ && sibling_->serves(number) ? sibling_->step(number).step : item.engine->make(item.group, context);
+      MakeContext context{packer_, options_.threads, stays, options_.winograd && !options_.every_value};
+      const bool served = sibling_ && earlier_->every_value == options_.every_value && sibling_->serves(number);
+      step.step = served ? sibling_->step(number).step : item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
       step.cost = cost_of(item.group);
       for (size_t i = 0; i < item.group.inputs.size(); ++i)

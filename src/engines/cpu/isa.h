@@ -1,5 +1,5 @@
-// Which instruction set the kernels use: the best of this machine, or less when CAIRN_ISA=avx512_vnni|avx512|avx2_vnni|avx2|none asks for
-// it.
+// Which instruction set the kernels use: the best of this machine, or less when
+// CAIRN_ISA=avx512_bf16|avx512_vnni|avx512|avx2_vnni|avx2|none asks for it.
 #pragma once
 
 #include <string>
@@ -14,9 +14,24 @@ Isa machine_isa();
 bool machine_has_dot_products();
 /// Whether registers of machine_isa() have dot products of bf16; with AVX-512, and not with CAIRN_ISA=avx512_vnni or less.
 bool machine_has_brain_products();
+/// Whether there are matrix registers (AMX) for products of bytes and of bf16, and the system lets the process use them; with the two
+/// above, and not with CAIRN_ISA=avx512_bf16 or less.
+bool machine_has_matrix_registers();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
 inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
+
+/// While it lives, the thread's matrix registers have 16 rows of 64 bytes, which code for them needs. Does nothing unless `used`.
+class MatrixRegisters {
+ public:
+  explicit MatrixRegisters(bool used);
+  ~MatrixRegisters();
+  MatrixRegisters(const MatrixRegisters&) = delete;
+  MatrixRegisters& operator=(const MatrixRegisters&) = delete;
+
+ private:
+  bool used_;
+};
 
 #define CAIRN_INLINE inline __attribute__((always_inline))
 

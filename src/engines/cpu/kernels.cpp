@@ -24,6 +24,7 @@
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
+#include "engines/cpu/winograd_step.h"
 
 namespace cairn {
 
@@ -54,6 +55,7 @@ constexpr CpuKernel kKernels[] = {
     {"separable", refuses_separable, make_separable},
     {"pixel_lanes", refuses_pixel_lanes, make_pixel_lanes},
     {"few_channels", refuses_few_channels, make_few_channels},
+    {"winograd", refuses_winograd, make_winograd},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
     {"integer_tile", refuses_integer_tile, make_integer_tile},

@@ -214,7 +214,7 @@ void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int6
 void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
                 int64_t width, float* to) {
   if (row_step == 1) {  // pairs lie side by side
-    CHECK(column_step % 2 == 0, "stride {}", column_step);
+    CHECK(columns == 1 || column_step % 2 == 0, "stride {}", column_step);
     return pack_float_rows(reinterpret_cast<const float*>(from), pairs, 1, columns, column_step / 2, width, to);
   }
   CHECK(column_step == 1, "strides {} and {}", row_step, column_step);
