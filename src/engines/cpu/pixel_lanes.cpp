@@ -1,6 +1,8 @@
 #include "engines/cpu/pixel_lanes.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "engines/cpu/groups.h"
@@ -83,6 +85,17 @@ std::optional<Contraction> pixel_contraction(const Group& group, const Node* poo
   return as_contraction(before);
 }
 
+bool is_padded(const SlideSpec& s) {
+  return s.pad_top > 0 || s.pad_left > 0 || (s.oh - 1) * s.stride_h + (s.kh - 1) * s.dilation_h - s.pad_top >= s.h ||
+         (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left >= s.w;
+}
+
+bool is_finite(const Tensor* kernel) {
+  if (!kernel || kernel->dtype() != kF32) return false;
+  const auto values = kernel->values<float>();
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
 Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, PixelLanes& p) {
   constexpr int64_t kMostInputs = 4, kMostStride = 4, kLeastSaved = 6;
   const Node& node = *contraction.node;
@@ -98,6 +111,8 @@ Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, Pixel
   if (p.ic > kMostInputs || p.oc > kMostOutputs || p.ic * p.oc == 0)
     return "has more than four channels, or makes more than eight";
   if (s.kw * p.ic > kMostPlaces || s.stride_w > kMostStride || s.pad_left < 0) return "has wide windows or strides";
+  if (is_padded(s) && !is_finite(constant_of(node.inputs[1])))  // the border is multiplied as well: no 0 times infinity
+    return "has padding, and a kernel that may have infinities";
   const int64_t lane = machine_isa() == Isa::none ? 4 : lanes(machine_isa());
   p.pitch = rounded_up(s.ow, lane) + lane + (s.kw - 1) * s.dilation_w / s.stride_w + 1;
   p.row = p.ic * s.stride_w * p.pitch;
