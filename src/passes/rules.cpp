@@ -269,8 +269,8 @@ Value* Match::like(const Node& node, std::vector<Value*> inputs, const Attribute
 std::span<const Rule* const> all_rules() {
   static const std::vector<const Rule*> rules = [] {
     std::vector<const Rule*> list;
-    for (auto table : {canonical_rules(), shape_rules(), arithmetic_rules(), contraction_rules(), pattern_rules(),
-                       quantisation_rules()})
+    for (auto table : {canonical_rules(), shape_rules(), slice_rules(), arithmetic_rules(), contraction_rules(),
+                       pattern_rules(), quantisation_rules()})
       for (const Rule& rule : table) list.push_back(&rule);
     return list;
   }();

@@ -63,6 +63,7 @@ bool keeps_type(const Match& m);
 
 std::span<const Rule> canonical_rules();     // identities and normal forms
 std::span<const Rule> shape_rules();         // transposes, reshapes, shapes known early
+std::span<const Rule> slice_rules();         // slices, and what is one
 std::span<const Rule> arithmetic_rules();    // element-wise algebra
 std::span<const Rule> contraction_rules();   // constants into the weights of convolutions and matrix products
 std::span<const Rule> pattern_rules();       // compositions that equal one op

@@ -1,6 +1,5 @@
 // Cancels or merges transposes and reshapes, and replaces shapes that are known at compile time.
 #include <algorithm>
-#include <limits>
 
 #include "passes/facts.h"
 #include "passes/rules.h"
@@ -151,48 +150,6 @@ Value* concat_once(Match& m) {
     }
   }
   return m.like(root, inputs);
-}
-
-// One slice for two with positive steps; an axis of unknown size is one that either takes whole.
-Value* slice_once(Match& m) {
-  constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
-  const Node &first = m.node("first"), &second = m.root();
-  const Shape &x = m["x"]->type.shape, &middle = first.result()->type.shape, &y = m.type().shape;
-  if (!x.ranked || !middle.ranked || !y.ranked) return nullptr;
-  if (first.attr().boolean("within") || second.attr().boolean("within")) return nullptr;
-  const size_t rank = x.rank();
-  struct Bounds {
-    std::vector<int64_t> begin, end, steps;
-    bool takes_all(size_t i) const { return begin[i] == 0 && end[i] == kToTheEnd && steps[i] == 1; }
-  };
-  const auto read = [&](const Node& node, const char* begin, const char* end) {
-    Bounds bounds{m.constant(begin).as_i64(), m.constant(end).as_i64(), node.attr().integers("steps")};
-    if (bounds.steps.empty()) bounds.steps.assign(rank, 1);
-    return bounds;
-  };
-  const Bounds inner = read(first, "b", "e"), outer = read(second, "c", "d");
-  Bounds both = inner;
-  for (size_t i = 0; i < rank; ++i) {
-    if (inner.steps[i] < 1 || outer.steps[i] < 1) return nullptr;
-    if (outer.takes_all(i)) continue;
-    if (inner.takes_all(i)) {
-      both.begin[i] = outer.begin[i], both.end[i] = outer.end[i], both.steps[i] = outer.steps[i];
-      continue;
-    }
-    const int64_t n = x.dims[i].size, kept = middle.dims[i].size, count = y.dims[i].size;
-    if (!x.dims[i].known() || !middle.dims[i].known() || !y.dims[i].known() || count == 0) return nullptr;
-    const auto from_start = [](int64_t at, int64_t size) {
-      return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size);
-    };
-    both.begin[i] = from_start(inner.begin[i], n) + from_start(outer.begin[i], kept) * inner.steps[i];
-    both.steps[i] = count == 1 ? 1 : inner.steps[i] * outer.steps[i];
-    both.end[i] = both.begin[i] + (count - 1) * both.steps[i] + 1;
-  }
-  const Type& index = second.inputs[1]->type;
-  if (index.dtype != kI64) return nullptr;
-  return m.like(second,
-                {m["x"], m.constant(integers_like(index, both.begin)), m.constant(integers_like(index, both.end))},
-                {{"steps", both.steps}});
 }
 
 // Axes of a reduction whose input has a known rank.
@@ -431,18 +388,6 @@ constexpr Rule kShapeRules[] = {
            "%y = concat %d, %c {axis = 0} return %y }",
      .out = "(%a: f32[1, 2], %b: f32[2, 2], %c: f32[3, 2]) -> (%y: f32[6, 2]) { %y = concat %a, %b, %c {axis = 0} "
             "return %y }"},
-    {.name = "slice_of_slice",
-     .summary = "a slice of a slice is one slice",
-     .pattern = "slice(slice(x, b!, e!)~:first, c!, d!)",
-     .replace = slice_once,
-     .in = "(%x: f32[?n, 9, 8]) -> (%y: f32[?n, 3, 4]) { %b = constant {value = i64[3] (0, 1, 0)} "
-           "%e = constant {value = i64[3] (9223372036854775807, -1, 9223372036854775807)} %s = slice %x, %b, %e "
-           "%c = constant {value = i64[3] (0, 1, 0)} "
-           "%d = constant {value = i64[3] (9223372036854775807, 9223372036854775807, 9223372036854775807)} "
-           "%y = slice %s, %c, %d {steps = [1, 2, 2]} return %y }",
-     .out = "(%x: f32[?n, 9, 8]) -> (%y: f32[?n, 3, 4]) { %c = constant {value = i64[3] (0, 2, 0)} "
-            "%d = constant {value = i64[3] (9223372036854775807, 7, 9223372036854775807)} "
-            "%y = slice %x, %c, %d {steps = [1, 2, 2]} return %y }"},
     {.name = "reduce_of_ones",
      .summary = "a reduction along dims of size one, or along none, is a reshape",
      .pattern = "reduce_sum|reduce_mean|reduce_max|reduce_min|reduce_prod(x)",

@@ -408,6 +408,54 @@ TEST_F(CpuGroups, what_goes_by_the_same_rows_is_one_step_of_slices) {
                {"slices"});
 }
 
+// Of short rows along an inner axis a slice takes all, and those of several outer places.
+TEST_F(CpuGroups, short_rows_along_an_inner_axis_are_sliced_together) {
+  for (const auto& [a, b, c] : {std::array{1152, 10, 16}, {501, 3, 33}, {2, 2000, 9}})
+    expect_steps(fmt::format(R"((%x: f32[1, {0}, {1}, {2}], %v: f32[1, 1, {1}, {2}]) -> (%y: f32[1, {0}, {1}, {2}]) {{
+    %p = mul %x, %v
+    %s = reduce_sum %p {{axes = [3], keep_dims = true}}
+    %y = sub %x, %s
+    return %y }})",
+                             a, b, c),
+                 {"slices"});
+}
+
+// Operands whose last dims are short: spread, repeated as pairs or fours, or with dims of their own between.
+TEST_F(CpuGroups, operands_of_short_rows_are_spread_in_any_pattern) {
+  const auto product = [](const std::string& a, const std::string& b, const std::string& y) {
+    expect_steps("(%a: f32[" + a + "], %b: f32[" + b + "]) -> (%y: f32[" + y + "]) { %y = mul %a, %b return %y }",
+                 {"elementwise 1"});
+  };
+  for (int last : {1, 2, 3, 4, 5, 8, 12})
+    for (int middle : {1, 2, 3, 16, 31, 200}) {
+      const std::string k = fmt::format("{}", middle), l = fmt::format("{}", last);
+      product("61, 7, " + k + ", 1", "61, 7, 1, " + l, "61, 7, " + k + ", " + l);
+      product("7, 1, " + k + ", " + l, "1, 300, 1, " + l, "7, 300, " + k + ", " + l);
+      product("300, 1, " + l, k + ", 1", "300, " + k + ", " + l);
+      product("5, " + k + ", 1, 3, " + l, "5, 1, 11, 3, " + l, "5, " + k + ", 11, 3, " + l);
+    }
+}
+
+TEST_F(CpuGroups, concatenations_of_short_pieces) {
+  for (int a : {1, 2, 3, 4, 8, 16, 17})
+    for (int b : {1, 2, 5})
+      expect_steps(fmt::format("(%a: f32[301, 7, {0}], %b: f32[301, 7, {1}], %c: f32[301, 7, 1]) -> "
+                               "(%y: f32[301, 7, {2}]) {{ %y = concat %a, %b, %c {{axis = 2}} return %y }}",
+                               a, b, a + b + 1),
+                   {"concat"});
+}
+
+// Weights that are constants are packed once, also those of many small products, some of which share them.
+TEST_F(CpuGroups, many_products_with_constant_matrices) {
+  std::string numbers;
+  for (int i = 0; i < 5 * 3 * 16; ++i) numbers += fmt::format("{}{}", i ? ", " : "", (i * 7 % 23 - 11) / 8.0);
+  for (const char* left : {"9, 5, 1, 3", "1, 5, 4, 3", "5, 40, 3"})
+    expect_steps(fmt::format("(%x: f32[{0}]) -> (%y: f32[{1}, 16]) {{ %w = constant {{value = f32[5, 3, 16] ({2})}} "
+                             "%y = matmul %x, %w return %y }}",
+                             left, std::string(left).substr(0, std::string(left).size() - 3), numbers),
+                 {"tile"});
+}
+
 TEST_F(CpuGroups, rows_that_another_step_needs_in_between_stay_apart) {
   expect_steps(R"((%x: f32[300, 200]) -> (%y: f32[300, 200]) {
     %m = reduce_max %x {axes = [1], keep_dims = true}

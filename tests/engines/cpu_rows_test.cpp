@@ -17,12 +17,15 @@ TEST(CpuRows, sums_and_finds_the_largest_of_rows_of_any_length) {
   const auto pool = make_pool(3);
   for (int64_t c : {1, 2, 15, 16, 17, 31, 32, 33, 100, 768, 1000}) {
     Random random(static_cast<unsigned>(c));
-    const int64_t rows = 9;
-    const auto x = random.floats(rows * c);
-    for (bool largest : {false, true}) {
+    for (const auto& [rows, largest] : {std::pair{9, false}, {9, true}, {16, false}, {67, false}, {67, true}}) {
+      const auto x = random.floats(rows * c);
       std::vector<double> expected;
+      std::vector<float> singles;
       for (int64_t row = 0; row < rows; ++row) {
         const auto first = x.begin() + row * c;
+        Guarded alone(1);  // the bits of a row do not depend on the rows beside it
+        reduce_rows(serial_executor(), largest, 1, c, 0.5f, &*first, alone.data());
+        singles.push_back(alone.data()[0]);
         expected.push_back(largest ? *std::max_element(first, first + c)
                                    : 0.5 * std::accumulate(first, first + c, 0.0));
       }
@@ -31,6 +34,7 @@ TEST(CpuRows, sums_and_finds_the_largest_of_rows_of_any_length) {
       reduce_rows(*pool, largest, rows, c, 0.5f, x.data(), three.data());
       EXPECT_LT(worst_difference(one.values(), expected, 1), 5e-6) << c;
       EXPECT_EQ(one.values(), three.values());
+      EXPECT_EQ(one.values(), singles);
       EXPECT_TRUE(one.intact() && three.intact());
     }
   }
@@ -43,10 +47,20 @@ TEST(CpuRows, spreads_and_copies_short_rows_bit_by_bit_and_nothing_beyond) {
       auto from = Random(static_cast<unsigned>(columns)).floats(rows * step);
       from[0] = -0.f, from.back() = std::numeric_limits<float>::quiet_NaN();
       Guarded spread(rows * columns), copied(rows * columns);
-      vector_loops().spread_rows(rows, columns, from.data(), spread.data());
+      vector_loops().spread_rows(rows, columns, 1, from.data(), spread.data());
       vector_loops().copy_rows(rows, columns, from.data(), step, copied.data());
       EXPECT_TRUE(spread.intact() && copied.intact());
       const auto bits = [](float value) { return std::bit_cast<uint32_t>(value); };
+      for (int64_t width : {2, 4}) {
+        const auto items = Random(static_cast<unsigned>(columns)).floats(rows * width);
+        Guarded wide(rows * columns * width);
+        vector_loops().spread_rows(rows, columns, width, items.data(), wide.data());
+        EXPECT_TRUE(wide.intact());
+        for (int64_t at = 0; at < rows * columns * width; ++at)
+          ASSERT_EQ(bits(wide.data()[at]),
+                    bits(items[static_cast<size_t>(at / (columns * width) * width + at % width)]))
+              << width << " " << columns << " " << at;
+      }
       for (int64_t at = 0; at < rows * columns; ++at) {
         const int64_t row = at / columns;
         ASSERT_EQ(bits(spread.data()[at]), bits(from[static_cast<size_t>(row)])) << columns << " " << at;

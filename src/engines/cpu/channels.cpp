@@ -52,7 +52,9 @@ void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t midd
 }
 
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
-  for_each(executor, rows, c, [&](int64_t row) { vector_loops().reduce_row(largest, c, scale, x + row * c, y + row); });
+  for_ranges(executor, rows, c, [&](int64_t first, int64_t last) {
+    vector_loops().reduce_rows(largest, last - first, c, scale, x + first * c, y + first);
+  });
 }
 
 void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,

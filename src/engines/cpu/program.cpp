@@ -24,7 +24,7 @@ void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* 
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_to_float(from[i * step]);
 }
 
-CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
+CAIRN_VECTORISED(void, flags_to_floats, (int64_t count, const uint8_t* from, float* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
 }
 
@@ -251,13 +251,29 @@ void ElementwiseProgram::merge_dims() {
     if (operand.part && !operand.gather && operand.strides == row_major_strides(dims_)) operand.full = true;
 }
 
+void ElementwiseProgram::merge_items(Operand& operand) const {
+  std::vector<int64_t>&items = operand.items, &steps = operand.steps;
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    if (!items.empty() && steps.back() == operand.strides[d] * dims_[d]) {
+      items.back() *= dims_[d], steps.back() = operand.strides[d];
+    } else {
+      items.push_back(dims_[d]), steps.push_back(operand.strides[d]);
+    }
+  }
+  const bool few = items.size() > 1 && steps.back() == 1 && (items.back() == 2 || items.back() == 4);
+  if (!few || operand.form != Form::floats || inner() % items.back() != 0) return;
+  operand.width = items.back();
+  items.pop_back(), steps.pop_back();
+}
+
 void ElementwiseProgram::find_rows() {
   for (auto* list : {&operands_, &targets_})
     for (Operand& operand : *list) {
-      operand.jumps.resize(blocks().size());
+      merge_items(operand);
+      operand.jumps.resize(operand.items.size() < 2 ? 0 : operand.items.size() - 2);
       int64_t back = 0;
-      for (size_t d = blocks().size(); d-- > 0; back += operand.strides[d] * (dims_[d] - 1))
-        operand.jumps[d] = operand.strides[d] - back;
+      for (size_t d = operand.jumps.size(); d-- > 0; back += operand.steps[d] * (operand.items[d] - 1))
+        operand.jumps[d] = operand.steps[d] - back;
       size_t first = 0;
       while (first < dims_.size() && operand.strides[first] == 0) ++first;
       int64_t period = 1;
@@ -341,15 +357,16 @@ template <class Run>
 void ElementwiseProgram::walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const {
   if (operand.full) return run(first, Block{1, 0, count, 1});
   if (operand.single) return run(0, Block{1, 0, count, 0});
-  const size_t rank = dims_.size();
-  const int64_t step = rank > 1 ? operand.strides[rank - 2] : 0, most = rank > 1 ? dims_[rank - 2] : 1;
-  const int64_t stride = operand.strides.back();
-  const int64_t whole = first / inner(), outer = rank > 2 ? whole / most : 0;  // divisions are what short walks cost
-  int64_t row = whole - outer * most, column = first - whole * inner();
-  Odometer block(blocks(), outer);
-  for (int64_t at = block.offset(operand.strides); count > 0;) {
-    const int64_t columns = std::min(count, inner() - column);
-    const int64_t rows = columns < inner() ? 1 : std::min(count / inner(), most - row);
+  if (operand.width > 1) first /= operand.width, count /= operand.width;
+  const size_t rank = operand.items.size();
+  const int64_t step = rank > 1 ? operand.steps[rank - 2] : 0, most = rank > 1 ? operand.items[rank - 2] : 1;
+  const int64_t stride = operand.steps.back(), inner = operand.items.back();
+  const int64_t whole = first / inner, outer = rank > 2 ? whole / most : 0;  // divisions are what short walks cost
+  int64_t row = whole - outer * most, column = first - whole * inner;
+  Odometer block({operand.items.data(), operand.jumps.size()}, outer);
+  for (int64_t at = block.offset(operand.steps); count > 0;) {
+    const int64_t columns = std::min(count, inner - column);
+    const int64_t rows = columns < inner ? 1 : std::min(count / inner, most - row);
     run(at + row * step + column * stride, Block{rows, step, columns, stride});
     count -= rows * columns, row += rows, column = 0;
     if (row == most && count > 0 && rank > 2) row = 0, at += operand.jumps[block.next()];
@@ -390,20 +407,26 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
     else
       for (int64_t i = 0; i < many; ++i) values[i] = floats[at + i * step];
   };
+  const int64_t width = operand.width;
   walk(operand, first, count, [&](int64_t at, const Block& block) {
-    if (block.stride == 0 && is_float && block.step == 1) {
-      loops.spread_rows(block.rows, block.columns, floats + at, to);
+    float values[kLargeTile];
+    if (block.stride == 0 && is_float && block.step == width) {
+      loops.spread_rows(block.rows, block.columns, width, floats + at, to);
     } else if (block.stride == 0) {
-      float values[kLargeTile];
-      collect(at, block.rows, block.step, values);
-      loops.spread_rows(block.rows, block.columns, values, to);
-    } else if (block.stride == 1 && is_float) {
-      loops.copy_rows(block.rows, block.columns, floats + at, block.step, to);
+      width == 1 ? collect(at, block.rows, block.step, values)
+                 : loops.copy_rows(block.rows, width, floats + at, block.step, values);
+      loops.spread_rows(block.rows, block.columns, width, values, to);
+    } else if (block.stride == width && is_float) {
+      loops.copy_rows(block.rows, block.columns * width, floats + at, block.step, to);
+    } else if (width > 1) {
+      for (int64_t row = 0; row < block.rows; ++row)
+        loops.copy_rows(block.columns, width, floats + at + row * block.step, block.stride,
+                        to + row * block.columns * width);
     } else {
       for (int64_t row = 0; row < block.rows; ++row)
         collect(at + row * block.step, block.columns, block.stride, to + row * block.columns);
     }
-    to += block.rows * block.columns;
+    to += block.rows * block.columns * width;
   });
 }
 
@@ -412,7 +435,8 @@ void ElementwiseProgram::store(const Operand& target, const float* from, int64_t
   const auto put = [&](auto* to, auto convert) {
     walk(target, first, count, [&](int64_t at, const Block& block) {
       for (int64_t row = 0; row < block.rows; ++row, at += block.step)
-        for (int64_t i = 0; i < block.columns; ++i) to[at + i * block.stride] = convert(*from++);
+        for (int64_t i = 0; i < block.columns; ++i)
+          for (int64_t k = 0; k < target.width; ++k) to[at + i * block.stride + k] = convert(*from++);
     });
   };
   if (target.form == Form::floats) return put(static_cast<float*>(data), [](float value) { return value; });

@@ -62,10 +62,13 @@ class ElementwiseProgram {
     bool part = false;   // a slice of the buffer's tensor
     int64_t offset = 0;  // of the first element, in elements
     Form form = Form::floats;
-    bool full = false;                 // same elements in the same order as the result
-    bool single = false;               // one number for all
-    std::vector<int64_t> strides;      // in elements
-    std::vector<int64_t> jumps;        // to the next block of rows, by the dim whose index grows
+    bool full = false;             // same elements in the same order as the result
+    bool single = false;           // one number for all
+    std::vector<int64_t> strides;  // in elements
+    // The same places with this operand's dims merged: items of `width` elements that lie side by side, and their strides.
+    std::vector<int64_t> items, steps;
+    int64_t width = 1;
+    std::vector<int64_t> jumps;        // to the next block of rows of items, by the dim whose index grows
     int64_t period = 0;                // so many elements repeat; 0: not, or more than a tile
     std::optional<GatherRows> gather;  // full; its data is a GatherSource
     size_t indices = 0;                // of gathered rows: index into the group's inputs
@@ -83,13 +86,13 @@ class ElementwiseProgram {
   void merge_dims();
   void find_rows();
   void make_kernel();
-  /// Rows along the last two dims, or a part of one row, and the distances between their elements.
+  void merge_items(Operand& operand) const;
+  /// Rows along the last two dims of items, or a part of one row, and the distances between their items.
   struct Block {
     int64_t rows, step, columns, stride;
   };
-  /// All dims but the last two.
-  std::span<const int64_t> blocks() const { return {dims_.data(), dims_.size() < 2 ? 0 : dims_.size() - 2}; }
-  /// run(offset of the operand's elements, block) for the blocks that positions [first, first + count) consist of.
+  /// run(offset of the operand's elements, block) for the blocks that positions [first, first + count) consist of; these are
+  /// whole items.
   template <class Run>
   void walk(const Operand& operand, int64_t first, int64_t count, Run&& run) const;
   void load(const Operand& operand, const void* data, int64_t first, int64_t count, float* to) const;

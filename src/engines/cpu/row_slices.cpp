@@ -51,7 +51,14 @@ std::variant<RowChain, std::string> read_chain(const Group& group) {
     std::for_each(node->inputs.begin(), node->inputs.end(), count);
     count(node->result());
   }
-  const int64_t row = count_between(chain.dims, chain.axes, chain.dims.size()) * 4 * std::ssize(whole);
+  const auto row_bytes = [&] {
+    return count_between(chain.dims, chain.axes, chain.dims.size()) * 4 * std::ssize(whole);
+  };
+  // Several rows along inner axes are one row where a slice has room for them.
+  while (chain.axes > 1 && chain.outer() > 1 && 4 * chain.along() * row_bytes() <= kSliceBytes) do
+      --chain.axes;
+    while (chain.along() == 1);
+  const int64_t row = row_bytes();
   if (count_of(chain.dims) * 4 < kLeastBytes) return "is small";
   if (row > kMostRowBytes || chain.along() < 2) return "has few rows";
   chain.rows = std::clamp<int64_t>(kSliceBytes / row, 1, chain.along());

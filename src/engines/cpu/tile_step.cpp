@@ -117,6 +117,16 @@ bool can_pair(const TileProblem& problem) {
   return dot && spec.ic % 2 == 0 && spec.ic > 0 && !spec.transposed_x;
 }
 
+/// Whether x and weights are f16 that matrix registers multiply as parts of bf16. Constant weights would take more memory than floats.
+bool can_split(const TileProblem& problem) {
+  ConvSpec spec = problem.spec;
+  const bool halves =
+      spec.x_form == Form::halves && (spec.weights_form == Form::halves || spec.precision == Form::halves);
+  if (!halves || spec.ic % 2 != 0 || constant_of(problem.weights) || problem.contraction.stored) return false;
+  spec.arithmetic = Arithmetic::pairs, spec.split = true, spec.ic /= 2;
+  return Conv::suits_matrix_registers(spec, machine_isa());
+}
+
 /// Types of the operands and the result.
 Refusal read_forms(const Group& group, TileProblem& problem) {
   const Epilogue& epilogue = problem.contraction.epilogue;
@@ -127,7 +137,8 @@ Refusal read_forms(const Group& group, TileProblem& problem) {
   spec.precision = precision_in(group, problem.weights);
   if (precision_in(group, problem.x) != Form::floats) return "rounds what it does not pack";
   spec.narrow = narrow_of(group, epilogue);
-  if (can_pair(problem)) {
+  spec.split = can_split(problem);
+  if (spec.split || can_pair(problem)) {
     spec.arithmetic = Arithmetic::pairs;
     spec.ic /= 2;
   }
@@ -225,10 +236,7 @@ class TileStep final : public Step {
     const Tensor* weights = constant_of(problem.weights);
     if (problem.stored) pack(*problem.stored, context);
     keeps_ = !weights && !problem.stored && !problem.spec.packed_in_run;
-    if (weights && offsets_.size() == 1)
-      packed_ =
-          context.packer.packed(*weights, conv_.layout() + (transposed_ ? "t" : ""), conv_.packed_size() * 4,
-                                [&](void* to) { conv_.pack(weights->data(), static_cast<float*>(to), transposed_); });
+    if (weights && !problem.stored) pack(*weights, context);
     bias_.read(group, conv_, epilogue, context);
   }
 
@@ -240,16 +248,19 @@ class TileStep final : public Step {
     Executor& all = args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
     if (expands_) return expand(all, x, scratch, bias, residual, y);
-    if (packed_ || keeps_)
+    if ((packed_ && offsets_.size() == 1) || keeps_)
       return conv_.run(is_narrow(spec_.x_form) ? all : args.executor, x, floats(keeps_ ? args.kept : packed_.get()),
                        bias, residual, y, scratch);
     const int64_t result = spec_.n * spec_.oh * spec_.ow * spec_.oc;
     const auto product = [&](size_t i, Executor& executor, float* packed) {
-      const int64_t to = static_cast<int64_t>(i) * result;
-      conv_.pack_and_run(executor, place(args.inputs[x_], offsets_[i].x, spec_.x_form),
-                         place(args.inputs[weights_], offsets_[i].weights, spec_.weights_form), transposed_, packed,
-                         bias, place(residual, to, spec_.narrow.residual), y + to * bytes_of(spec_.narrow.result),
+      const int64_t at = static_cast<int64_t>(i) * result;
+      const void *from = place(x, offsets_[i].x, spec_.x_form), *added = place(residual, at, spec_.narrow.residual);
+      char* to = y + at * bytes_of(spec_.narrow.result);
+      if (packed_)
+        return conv_.run(executor, from, floats(packed_.get()) + matrices_[i] * conv_.packed_size(), bias, added, to,
                          packed + packed_floats());
+      conv_.pack_and_run(executor, from, place(args.inputs[weights_], offsets_[i].weights, spec_.weights_form),
+                         transposed_, packed, bias, added, to, packed + packed_floats());
     };
     const auto products = static_cast<int>(offsets_.size());
     if (packers() == 1 || args.executor.width() > workers_) {
@@ -257,8 +268,10 @@ class TileStep final : public Step {
         product(static_cast<size_t>(i), is_narrow(spec_.x_form) ? all : args.executor, scratch);
       return;
     }
-    args.executor.run(products, [&](int i, int worker) {
-      product(static_cast<size_t>(i), serial_executor(), scratch + static_cast<size_t>(worker) * scratch_floats());
+    const int each = std::max(1, products / (8 * workers_));
+    args.executor.run((products + each - 1) / each, [&](int chunk, int worker) {
+      for (int i = chunk * each; i < std::min(products, (chunk + 1) * each); ++i)
+        product(static_cast<size_t>(i), serial_executor(), scratch + static_cast<size_t>(worker) * scratch_floats());
     });
   }
 
@@ -282,7 +295,8 @@ class TileStep final : public Step {
   }
   size_t workspace() const override {
     if (expands_) return bias_.workspace() + (expanded_floats() + conv_.widened_size(1)) * 4;
-    return bias_.workspace() + (packed_ || keeps_ ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
+    const bool whole = (packed_ && offsets_.size() == 1) || keeps_;
+    return bias_.workspace() + (whole ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
   }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
@@ -297,6 +311,24 @@ class TileStep final : public Step {
  private:
   static const void* place(const void* data, int64_t at, Form form) {
     return static_cast<const char*>(data) + at * bytes_of(form);
+  }
+  /// Packs each matrix of constant weights once, unless panels would be mostly padding.
+  void pack(const Tensor& weights, MakeContext& context) {
+    std::vector<int64_t> starts;
+    for (const TileProblem::Offsets& each : offsets_) starts.push_back(each.weights);
+    std::sort(starts.begin(), starts.end());
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    const size_t count = starts.size(), size = conv_.packed_size();
+    if (count > 1 && static_cast<int64_t>(count * size) > weights.count() * 2) return;
+    for (const TileProblem::Offsets& each : offsets_)
+      matrices_.push_back(
+          static_cast<size_t>(std::lower_bound(starts.begin(), starts.end(), each.weights) - starts.begin()));
+    const std::string name = conv_.layout() + (transposed_ ? "t" : "") + (count > 1 ? fmt::format(" x {}", count) : "");
+    packed_ = context.packer.packed(weights, name, count * size * 4, [&](void* to) {
+      for (size_t i = 0; i < count; ++i)
+        conv_.pack(place(weights.data(), starts[i], spec_.weights_form), static_cast<float*>(to) + i * size,
+                   transposed_);
+    });
   }
   void pack(const StoredWeights& weights, MakeContext& context) {
     layout_ = {weights.stored, weights.rows, conv_.panel_width(), weights.block, weights.zeros};
@@ -339,9 +371,10 @@ class TileStep final : public Step {
   int workers_;
   size_t x_, weights_, residual_;
   std::shared_ptr<const void> packed_;
-  bool keeps_ = false;    // the weights are packed once for all turns of a loop
-  PanelLayout layout_;    // of stored weights
-  bool expands_ = false;  // these, a panel at a time
+  std::vector<size_t> matrices_;  // of each product, among the packed ones
+  bool keeps_ = false;            // the weights are packed once for all turns of a loop
+  PanelLayout layout_;            // of stored weights
+  bool expands_ = false;          // these, a panel at a time
   Bias bias_;
 };
 

@@ -36,7 +36,7 @@ struct VectorLoops {
   /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order.
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
                           int64_t last);
-  void (*reduce_row)(bool largest, int64_t c, float scale, const float* x, float* y);
+  void (*reduce_rows)(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
   /// scale and offset may both be null.
   void (*layer_norm_row)(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y);
   void (*softmax_row)(bool log, int64_t c, const float* x, float* y);
@@ -46,8 +46,8 @@ struct VectorLoops {
                             float* gradient);
   /// The softmax of x * scale + mask, in place; mask may be null.
   void (*softmax_of_scores)(int64_t count, float scale, const float* mask, float* x);
-  /// to[row * columns + i] = from[row] for i < columns.
-  void (*spread_rows)(int64_t rows, int64_t columns, const float* from, float* to);
+  /// to[row * columns + i] = from[row] for i < columns, of items of `width` floats: 1, 2 or 4.
+  void (*spread_rows)(int64_t rows, int64_t columns, int64_t width, const float* from, float* to);
   /// to[row * columns + i] = from[row * step + i] for i < columns.
   void (*copy_rows)(int64_t rows, int64_t columns, const float* from, int64_t step, float* to);
   /// to[row * columns + i] = from[offsets[row] + i] for i < columns.

@@ -75,17 +75,53 @@ CAIRN_INLINE float over_lanes(Floats vector, Op op) {
   }
   return op(op(lanes[0], lanes[2]), op(lanes[1], lanes[3]));
 }
-CAIRN_INLINE float sum_of_lanes(Floats vector) {
-  return over_lanes(
-      vector, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
-}
-CAIRN_INLINE float largest_of_lanes(Floats vector) {
-  return over_lanes(
-      vector, [](auto a, auto b) __attribute__((always_inline)) { return (a > b) | (a != a) ? a : b; });
+struct SumOf {
+  template <class T>
+  CAIRN_INLINE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct LargerOf {
+  template <class T>
+  CAIRN_INLINE T operator()(T a, T b) const {
+    return (a > b) | (a != a) ? a : b;
+  }
+};
+CAIRN_INLINE float sum_of_lanes(Floats vector) { return over_lanes(vector, SumOf()); }
+CAIRN_INLINE float largest_of_lanes(Floats vector) { return over_lanes(vector, LargerOf()); }
+
+/// Lane i is the sum (or other combination) of the lanes of rows[i], in the order of over_lanes().
+template <class Combine>
+CAIRN_INLINE Floats over_lanes_of_each(Floats* rows, Combine combine) {
+#pragma GCC unroll 4
+  for (int half = kFloats / 2; half > 0; half /= 2) {
+    Ints low, high;  // halves of the parts of one vector, then of the other
+    for (int lane = 0; lane < kFloats; ++lane) {
+      low[lane] = lane / half * 2 * half + lane % half;
+      high[lane] = low[lane] + half;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < half; ++i)
+      rows[i] =
+          combine(CAIRN_SHUFFLE(rows[2 * i], rows[2 * i + 1], low), CAIRN_SHUFFLE(rows[2 * i], rows[2 * i + 1], high));
+  }
+  return rows[0];
 }
 
 // Sum of term(vector) over a row in a fixed order: lanes, then halves of them. A long row is summed in blocks, whose sums are
 // added with what rounding takes from each (TwoSum), so that its error does not grow with the length.
+template <class Term>
+CAIRN_INLINE Floats sums_of_short_row(int64_t c, const float* x, float other, Term term) {
+  Floats even{}, odd{};
+  int64_t i = 0;
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
+    even += term(load(x + i));
+    odd += term(load(x + i + kFloats));
+  }
+  for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
+  if (i < c) odd += term(load_first(x + i, c - i, other));
+  return even + odd;
+}
 template <class Term>
 CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
   constexpr int64_t kBlock = 64 * kFloats;
@@ -100,13 +136,7 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
     lost += (total - (sum - added)) + (part - added);
     total = sum;
   }
-  for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
-    even += term(load(x + i));
-    odd += term(load(x + i + kFloats));
-  }
-  for (; i + kFloats <= c; i += kFloats) even += term(load(x + i));
-  if (i < c) odd += term(load_first(x + i, c - i, other));
-  even += odd;
+  even = sums_of_short_row(c - i, x + i, other, term);
   if (c > kBlock) {
     double sum = 0, rest = 0;
     for (int lane = 0; lane < kFloats; ++lane) {
@@ -118,7 +148,7 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
   return sum_of_lanes(even);
 }
 
-CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
+CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x) {
   const float least = -std::numeric_limits<float>::infinity();
   Floats part[4];
   for (int k = 0; k < 4; ++k) part[k] = spread(least);
@@ -127,14 +157,24 @@ CAIRN_INLINE float largest_of_row(int64_t c, const float* x) {
     for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats));
   for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i));
   if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least));
-  return largest_of_lanes(larger(larger(part[0], part[1]), larger(part[2], part[3])));
+  return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
+CAIRN_INLINE float largest_of_row(int64_t c, const float* x) { return largest_of_lanes(largest_lanes_of_row(c, x)); }
 
-void reduce_row(bool largest, int64_t c, float scale, const float* x, float* y) {
-  *y = largest ? largest_of_row(c, x)
-               : sum_row(
-                     c, x, 0.f, [](Floats value) __attribute__((always_inline)) { return value; }) *
-                     scale;
+void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
+  constexpr int64_t kShort = 8 * kFloats;
+  const auto same = [](Floats value) __attribute__((always_inline)) { return value; };
+  int64_t row = 0;
+  for (; c <= kShort && row + kFloats <= rows; row += kFloats) {  // the lanes of several rows are reduced together
+    Floats each[kFloats];
+    for (int64_t i = 0; i < kFloats; ++i) {
+      const float* from = x + (row + i) * c;
+      each[i] = largest ? largest_lanes_of_row(c, from) : sums_of_short_row(c, from, 0.f, same);
+    }
+    store(y + row, largest ? over_lanes_of_each(each, LargerOf()) : over_lanes_of_each(each, SumOf()) * scale);
+  }
+  for (; row < rows; ++row)
+    y[row] = largest ? largest_of_row(c, x + row * c) : sum_row(c, x + row * c, 0.f, same) * scale;
 }
 
 void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
@@ -263,25 +303,33 @@ void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) 
   softmax_row(false, count, x, x);
 }
 
-void spread_rows(int64_t rows, int64_t columns, const float* from, float* to) {
-  if (columns >= kFloats) {
-    for (int64_t row = 0; row < rows; ++row, to += columns) {
-      const Floats value = spread(from[row]);
-      for (int64_t i = 0; i + kFloats <= columns; i += kFloats) store(to + i, value);
-      if (columns % kFloats) store(to + columns - kFloats, value);
+template <int kWidth>
+CAIRN_INLINE void spread_rows_of(int64_t rows, int64_t columns, const float* from, float* to) {
+  constexpr int kItems = kFloats / kWidth;
+  Ints part;
+  for (int lane = 0; lane < kFloats; ++lane) part[lane] = lane % kWidth;
+  if (columns >= kItems) {
+    for (int64_t row = 0; row < rows; ++row, to += columns * kWidth) {
+      const Floats value =
+          kWidth == 1 ? spread(from[row]) : CAIRN_SHUFFLE(load_first(from + row * kWidth, kWidth), part);
+      for (int64_t i = 0; i + kItems <= columns; i += kItems) store(to + i * kWidth, value);
+      if (columns % kItems) store(to + columns * kWidth - kFloats, value);
     }
     return;
   }
-  Floats lane;  // and a half, so that products with the rounded reciprocal stay between the same whole numbers
-  for (int i = 0; i < kFloats; ++i) lane[i] = static_cast<float>(i) + 0.5f;
+  Floats item;  // and a half, so that products with the rounded reciprocal stay between the same whole numbers
+  for (int lane = 0; lane < kFloats; ++lane) item[lane] = static_cast<float>(lane / kWidth) + 0.5f;
   const float reciprocal = 1.f / static_cast<float>(columns);
   int64_t row = 0, column = 0;
-  for (int64_t at = 0; at < rows * columns; at += kFloats) {
-    const Ints picks = to_ints((lane + static_cast<float>(column)) * reciprocal);
-    put(to + at, rows * columns - at, CAIRN_SHUFFLE(take(from + row, rows - row), picks));
-    row += kFloats / columns, column += kFloats % columns;
+  for (int64_t at = 0; at < rows * columns * kWidth; at += kFloats) {
+    const Ints picks = to_ints((item + static_cast<float>(column)) * reciprocal) * kWidth + part;
+    put(to + at, rows * columns * kWidth - at, CAIRN_SHUFFLE(take(from + row * kWidth, (rows - row) * kWidth), picks));
+    row += kItems / columns, column += kItems % columns;
     if (column >= columns) column -= columns, ++row;
   }
+}
+void spread_rows(int64_t rows, int64_t columns, int64_t width, const float* from, float* to) {
+  (width == 1 ? spread_rows_of<1> : width == 2 ? spread_rows_of<2> : spread_rows_of<4>)(rows, columns, from, to);
 }
 
 template <class Source>

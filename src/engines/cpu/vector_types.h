@@ -1,6 +1,6 @@
 // CAIRN_FLOATS floats in GCC's vector type, included once for each instruction set, each time in another namespace. They
 // fill one register: GCC lowers comparisons of wider vectors to scalars.
-// CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
+// CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it inlines them.
 
 constexpr int kFloats = CAIRN_FLOATS;
 

@@ -117,7 +117,21 @@ void conv_transpose(OpContext& c) {
 struct Resampling {
   std::vector<double> scales;  // empty: sizes are given
   std::vector<int64_t> sizes;  // empty: scales are given, or the sizes are known only in a run
-  Value* wanted = nullptr;     // sizes of all dims, known only in a run
+  Value* wanted = nullptr;     // sizes of all dims, later of height and width, known only in a run
+  bool changes(const Value* x, size_t axis) const {
+    const Dim in = x->type.shape.dims[axis];
+    if (!scales.empty()) return scales[axis] != 1;
+    return !sizes.empty() && sizes[axis] >= 0 && !(in.known() && in.size == sizes[axis]);
+  }
+  /// The same of a transposed tensor.
+  void transpose(const std::vector<size_t>& permutation) {
+    const auto move = [&](auto& list) {
+      if (list.empty()) return;
+      const auto old = list;
+      for (size_t i = 0; i < list.size(); ++i) list[i] = old[permutation[i]];
+    };
+    move(scales), move(sizes);
+  }
 };
 
 /// Upsample and the first version of Resize have (x, scales), later ones (x, roi, scales, sizes). Nothing where more is known only
@@ -193,12 +207,11 @@ std::optional<Attributes> sampling(const OpContext& c) {
   return attributes;
 }
 
-/// Sizes of the result's dims `first` and the next one; null where resize2d would place the pixels otherwise.
-Value* new_size(OpContext& c, Value* x, const Resampling& how, size_t first) {
-  if (how.wanted != nullptr)
-    return part_of(how.wanted, static_cast<int64_t>(first), static_cast<int64_t>(first) + 2, c.b);
+/// Height and width of the result; null where resize2d would place the pixels otherwise.
+Value* new_size(OpContext& c, Value* x, const Resampling& how) {
+  if (how.wanted != nullptr) return how.wanted;
   std::vector<Value*> parts;
-  for (size_t axis : {first, first + 1}) {
+  for (size_t axis : {1, 2}) {
     const Dim in = x->type.shape.dims[axis];
     if (!how.sizes.empty()) {
       parts.push_back(how.sizes[axis] >= 0 ? c.b.ints({how.sizes[axis]}) : dim_of(x, axis, c.b));
@@ -234,40 +247,66 @@ Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
   return added.empty() ? c.in[0] : expand_dims(c.in[0], added, c.b);
 }
 
-/// Null where resize2d does not apply.
-Value* by_resize2d(OpContext& c) {
-  std::optional<Resampling> wanted = resampling(c);
-  const std::optional<Attributes> attributes = sampling(c);
-  std::vector<int64_t> added;
-  Value* x = wanted && attributes ? as_image(c, *wanted, added) : nullptr;
-  if (x == nullptr) return nullptr;
-  const Resampling& how = *wanted;
-  auto changes = [&](size_t axis) {
-    const Dim in = x->type.shape.dims[axis];
-    if (!how.scales.empty()) return how.scales[axis] != 1;
-    return !how.sizes.empty() && how.sizes[axis] >= 0 && !(in.known() && in.size == how.sizes[axis]);
-  };
-  const bool channels_last = changes(1) && !changes(3);
-  const size_t first = channels_last ? 1 : 2;
-  for (size_t axis : {size_t{0}, channels_last ? size_t{3} : size_t{1}})
-    if (changes(axis)) return nullptr;
-  const std::string coordinates = c.text("coordinate_transformation_mode", "");
-  Value* size = new_size(c, x, how, first);
+/// Images with the channels last; null where resize2d does not apply.
+Value* resized(OpContext& c, Value* x, const Resampling& how, const Attributes& attributes) {
+  Value* size = new_size(c, x, how);
   if (size == nullptr) return nullptr;
-  if (!channels_last) x = transposed(x, {0, 2, 3, 1}, c.b);
-  Value* y = c.b.add("resize2d", {x, size}, *attributes);
-  if (coordinates == "pytorch_half_pixel")
-    for (size_t i : {0, 1}) {
-      const Dim in = x->type.shape.dims[1 + i], out = y->type.shape.dims[1 + i];
-      const bool grows = !how.scales.empty() && how.scales[first + i] > 1;
-      if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in)) return nullptr;
-    }
+  Value* y = c.b.add("resize2d", {x, size}, attributes);
+  if (c.text("coordinate_transformation_mode", "") != "pytorch_half_pixel") return y;
+  for (size_t i : {1, 2}) {
+    const Dim in = x->type.shape.dims[i], out = y->type.shape.dims[i];
+    const bool grows = !how.scales.empty() && how.scales[i] > 1;
+    if (!grows && !(out.known() && out.size > 1) && !out.surely_equals(in)) return nullptr;
+  }
+  return y;
+}
+
+Value* resized_image(OpContext& c, Resampling how, const Attributes& attributes) {
+  std::vector<int64_t> added;
+  Value* x = as_image(c, how, added);
+  if (x == nullptr) return nullptr;
+  const bool channels_last = how.changes(x, 1) && !how.changes(x, 3);
+  for (size_t axis : {size_t{0}, channels_last ? size_t{3} : size_t{1}})
+    if (how.changes(x, axis)) return nullptr;
+  if (!channels_last) {
+    x = transposed(x, {0, 2, 3, 1}, c.b);
+    how.transpose({0, 2, 3, 1});
+    if (how.wanted) how.wanted = part_of(how.wanted, 2, 4, c.b);
+  }
+  Value* y = resized(c, x, how, attributes);
+  if (y == nullptr) return nullptr;
   if (!channels_last) y = transposed(y, {0, 3, 1, 2}, c.b);
   return added.empty() ? y : squeeze(y, added, c.b);
 }
 
+/// Volumes of known dims: as images of one column along the depth, then slice by slice.
+Value* resized_volume(OpContext& c, Resampling how, const Attributes& attributes) {
+  if (how.wanted || !c.in[0]->type.is_static() || how.changes(c.in[0], 0) || how.changes(c.in[0], 1)) return nullptr;
+  how.transpose({0, 2, 3, 4, 1});
+  Value* x = transposed(c.in[0], {0, 2, 3, 4, 1}, c.b);
+  const auto dims = x->type.shape.sizes();
+  Resampling depth, slices;
+  if (!how.scales.empty())
+    depth.scales = {1, how.scales[1], 1, 1}, slices.scales = {1, how.scales[2], how.scales[3], 1};
+  if (!how.sizes.empty()) depth.sizes = {-1, how.sizes[1], -1, -1}, slices.sizes = {-1, how.sizes[2], how.sizes[3], -1};
+  Value* y = c.b.add("reshape", {x, c.b.ints({dims[0], dims[1], 1, dims[2] * dims[3] * dims[4]})});
+  if (how.changes(x, 1)) y = resized(c, y, depth, attributes);
+  if (y == nullptr) return nullptr;
+  const int64_t deep = y->type.shape.dims[1].size;
+  y = c.b.add("reshape", {y, c.b.ints({dims[0] * deep, dims[2], dims[3], dims[4]})});
+  y = resized(c, y, slices, attributes);
+  if (y == nullptr) return nullptr;
+  const auto& made = y->type.shape.dims;
+  y = c.b.add("reshape", {y, c.b.ints({dims[0], deep, made[1].size, made[2].size, dims[4]})});
+  return transposed(y, {0, 4, 1, 2, 3}, c.b);
+}
+
 void resize(OpContext& c) {
-  Value* y = by_resize2d(c);
+  const std::optional<Resampling> how = resampling(c);
+  const std::optional<Attributes> attributes = sampling(c);
+  Value* y = nullptr;
+  if (how && attributes)
+    y = c.rank(0) == 5 ? resized_volume(c, *how, *attributes) : resized_image(c, *how, *attributes);
   c.out = {y ? y : resampled(c)};
 }
 

@@ -97,6 +97,15 @@ def test_resize(name):
         check("Resize", (2, 3, 5, 6), [EMPTY, scales], open_dims=(0, 2, 3), **attributes)
 
 
+@pytest.mark.parametrize("name", [name for name in RESIZE if not name.startswith("cubic")])
+def test_resize_of_volumes(name):
+    attributes, _ = RESIZE[name]
+    for scales in ((1, 1, 3, 2, 3), (1, 1, 1, 2, 1), (1, 1, 2, 1, 1)):
+        check("Resize", (2, 3, 4, 5, 6), [EMPTY, np.array(scales, np.float32)], open_dims=(), **attributes)
+    for sizes in ((2, 3, 7, 3, 9), (2, 3, 1, 5, 2)):
+        check("Resize", (2, 3, 4, 5, 6), [EMPTY, EMPTY, np.array(sizes, np.int64)], open_dims=(), **attributes)
+
+
 def test_resize_of_a_row_and_upsample():
     check("Resize", (2, 3, 6), [EMPTY, np.array([1, 1, 2], np.float32)], mode="linear")
     check("Upsample", (2, 3, 4, 5), [np.array([1, 1, 2, 2], np.float32)], opset=9, mode="nearest")
