@@ -39,6 +39,7 @@ std::optional<std::string_view> nearest(std::string_view name, std::span<const s
   for (std::string_view candidate : candidates) {
     if (same_letters(name, candidate)) return candidate;
     const size_t distance = edit_distance(name, candidate);
+    if (distance >= std::max(name.size(), candidate.size())) continue;  // "y" is nothing like "w"
     const bool as_long = found && distance == least &&
                          difference(name.size(), candidate.size()) < difference(name.size(), found->size());
     if (distance < least || as_long) least = distance, found = candidate;

@@ -2,6 +2,7 @@
 // from how it is made.
 #include <gtest/gtest.h>
 
+#include "support/nearest.h"
 #include "support/option_words.h"
 #include "support/shape_options.h"
 
@@ -204,6 +205,13 @@ TEST(NearestOptions, SwappedLettersAndTheCaseOfLettersAreSeen) {
                                      {"ouput_type", "output_type"},
                                      {"insert_op_config", "insert_op_conf"}})
     EXPECT_EQ(nearest_option(wrong, kAtc), std::string_view(right)) << wrong;
+}
+
+TEST(NearestNames, ThoseWithoutACommonLetterAreNotMeant) {
+  const std::string_view names[] = {"w", "b1"};
+  EXPECT_EQ(did_you_mean("y", names), "");
+  EXPECT_EQ(did_you_mean("W", names), "; did you mean w?");
+  EXPECT_EQ(did_you_mean("b2", names), "; did you mean b1?");
 }
 
 TEST(Paths, WhatHangsBehindAPathIsLeftOut) {
