@@ -11,7 +11,7 @@ import machine
 from steps import ROOT
 
 # What the fast kernels ask for; without them Cairn runs, slower.
-CPU_FLAGS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16")
+CPU_FLAGS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")
 
 
 def main():

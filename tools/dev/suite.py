@@ -134,7 +134,8 @@ def _native_jobs(options):
         runs += [(name + own, folder / name, environment) for name in names]
         # Kernels as a lesser machine has them: panels and tails are cut otherwise.
         if "test_engines" in names:
-            runs.append((f"test_engines (AVX2){own}", folder / "test_engines", {**environment, "CAIRN_ISA": "avx2"}))
+            for isa in ("avx512_bf16", "avx2"):
+                runs.append((f"test_engines ({isa}){own}", folder / "test_engines", {**environment, "CAIRN_ISA": isa}))
     return [
         Job(name, [p, f"--gtest_output=xml:{_report(name)}", "--gtest_brief=1"], own) for name, p, own in runs
     ]

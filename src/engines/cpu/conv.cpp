@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <set>
 
 #include "engines/cpu/vector_loops.h"
 #include "support/error.h"
@@ -23,15 +22,6 @@ constexpr size_t kApartBytes = 1 << 20;  // of packed weights, whose pieces of r
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
-// with its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's
-// unrolled steps, of nearly equal size.
-int block_steps(int64_t steps) {
-  constexpr int64_t kLongest = 256;
-  if (steps <= kLongest + kLongest / 2) return 0;
-  return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
-}
-
 // The number of runs of taps in a tile's code: each row of taps inside the image is one run, and equal rows share a
 // loop.
 int64_t taps_in_code(const ConvSpec& s) {
@@ -45,6 +35,15 @@ int64_t taps_in_code(const ConvSpec& s) {
 
 }  // namespace
 
+// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
+// with its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's
+// unrolled steps, of nearly equal size.
+int block_steps(int64_t steps) {
+  constexpr int64_t kLongest = 256;
+  if (steps <= kLongest + kLongest / 2) return 0;
+  return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
+}
+
 ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
   ConvSpec spec;
   spec.n = slide.n, spec.d = slide.d, spec.h = slide.h, spec.w = slide.w, spec.ic = slide.channels;
@@ -57,7 +56,8 @@ ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
 }
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
-  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats) return "needs a processor with AVX2 and FMA";
+  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats && spec.arithmetic != Arithmetic::words)
+    return "needs a processor with AVX2 and FMA";
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
   const int64_t x_pixel = std::max(spec.x_pixel, spec.ic), y_pixel = std::max(spec.y_pixel, spec.oc);
   const int64_t y_slice = std::max(spec.y_slice, spec.oh * std::max(spec.y_row, spec.ow * y_pixel));
@@ -82,11 +82,15 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
     spec_.n = spec_.h = spec_.oh = 1;
     spec_.y_row = spec_.y_slice = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
+  matrix_registers_ = suits_matrix_registers(spec_, isa);
+  CHECK(!spec_.split || (matrix_registers_ && pairs() && spec_.x_pixel == spec_.ic), "split f16");
   choose_panel(isa, threads);
+  if (matrix_registers_ && integers() && spec_.ic % kMatrixRows != 0) spare_rows_ = kMatrixRows - 1;
   panels_ = ceil_div(spec_.oc, width_);
   const PanelLayout panel = panel_layout();
   panel_floats_ =
-      static_cast<size_t>(panel.stored == Stored::floats ? panel.rows * width_ : ceil_div(panel.bytes(), 64) * 16);
+      static_cast<size_t>(panel.stored == Stored::floats ? (panel.rows + spare_rows_) * width_
+                                                         : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
   reads_weights_ = spec_.weights_form == Form::floats && spec_.precision == Form::floats && spec_.packed_in_run &&
                    spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
@@ -104,6 +108,16 @@ bool Conv::is_matrix() const {
          spec_.ow == spec_.w && slices_adjoin() && spec_.y_image == spec_.od * spec_.y_slice;
 }
 
+// Whether products of matrix registers, which cost as much for one pixel and one element of k as for 16 of each, take less time than
+// those of vectors.
+bool Conv::suits_matrix_registers(const ConvSpec& s, Isa isa) {
+  constexpr int64_t kLeastPixels = 6, kLeastElements = 4;
+  if (isa != Isa::avx512 || !machine_has_matrix_registers() || s.transposed_x) return false;
+  if (s.arithmetic != Arithmetic::bytes && s.arithmetic != Arithmetic::pairs) return false;
+  const bool joined = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic) && !s.split;  // taps of a row
+  return s.n * s.od * s.oh * s.ow >= kLeastPixels && (joined ? s.kw : 1) * s.ic >= kLeastElements;
+}
+
 bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
 bool Conv::slices_adjoin() const { return rows_adjoin() && spec_.y_slice == spec_.oh * spec_.y_row; }
 
@@ -117,6 +131,8 @@ void Conv::choose_panel(Isa isa, int threads) {
   const auto divides = [&](int64_t vectors) { return spec_.oc % (vectors * lane) == 0; };
   if (spec_.widest_panel) {
     vectors_ = isa == Isa::avx512 ? 4 : 2;
+  } else if (matrix_registers_) {
+    vectors_ = 2;
   } else if (isa == Isa::avx512) {
     const bool long_product = is_matrix() && spec_.ic >= 512 && pixels > most_pixels(isa, 4);
     vectors_ = 4;
@@ -129,7 +145,7 @@ void Conv::choose_panel(Isa isa, int threads) {
   if (spec_.packed_in_run && pixels <= kFewRows)
     while (vectors_ % 2 == 0 && ceil_div(spec_.oc, vectors_ * lane) < threads) vectors_ /= 2;
   width_ = vectors_ * lane;
-  most_pixels_ = most_pixels(isa, vectors_);
+  most_pixels_ = matrix_registers_ ? 2 * kMatrixRows : most_pixels(isa, vectors_);
 }
 
 // Whether the work takes no more than some microseconds, which waking another worker takes as well; by what a core with
@@ -140,182 +156,6 @@ bool Conv::is_brief() const {
   const double flops =
       2. * static_cast<double>(spec_.n * spec_.od * spec_.oh * spec_.ow * spec_.oc * spec_.taps() * spec_.ic);
   return flops / kFlops + weights / kBytes < kBrief;
-}
-
-// Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is
-// part of an output row, unless rows are short, in which case it spans several rows, and several slices when these are
-// short as well.
-void Conv::cut() {
-  constexpr int64_t kShort = 10;
-  const int64_t slice = spec_.oh * spec_.ow, image = spec_.od * slice, together = most_pixels_ / image;
-  if (!is_matrix() && together > 1 && slices_adjoin() && spec_.y_image == spec_.od * spec_.y_slice) {
-    for (int64_t first = 0; first < spec_.n; first += together)
-      add_tile(first * image, std::min(together, spec_.n - first) * image, tiles_);
-    return;
-  }
-  std::vector<Tile> tiles;
-  auto split = [&](int64_t first, int64_t pixels) {
-    int64_t count = ceil_div(pixels, most_pixels_);
-    for (int64_t i = 0; i < count; ++i) {  // of nearly equal size: 49 = 13 + 12 + 12 + 12
-      int64_t size = pixels / count + (i < pixels % count);
-      add_tile(first, size, tiles);
-      first += size;
-    }
-  };
-  const int64_t unit = is_matrix() || (slice < kShort && slices_adjoin()) ? image
-                       : spec_.ow < kShort && rows_adjoin()               ? slice
-                                                                          : spec_.ow;
-  for (int64_t first = 0; first < image; first += unit) split(first, unit);
-  const auto reads = std::exchange(reads_, {});
-  for (int64_t i = 0; i < spec_.n; ++i) {
-    const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
-    for (Tile tile : tiles) {
-      tile.a += image;
-      tile.c += i * spec_.y_image;
-      tiles_.push_back(tile);
-    }
-    for (const auto& [first, last] : reads) reads_.emplace_back(first + image, last + image);
-  }
-}
-
-// In x: of the pixel's first tap, as if there were no padding.
-int64_t Conv::offset_of(int64_t pixel) const {
-  const ConvSpec& s = spec_;
-  const int64_t slice = s.oh * s.ow, image = s.od * slice;
-  const int64_t z = pixel % image / slice * s.stride_d, y = pixel % slice / s.ow * s.stride_h;
-  return (((pixel / image * s.d + z) * s.h + y) * s.w + pixel % s.ow * s.stride_w) * s.x_pixel;
-}
-
-// Tiles of one kind share code: they start in the same column, or lie within a row, and where they lie in one slice or row,
-// the same taps along depth or height are inside the image.
-std::array<int64_t, 4> Conv::kind_of(int64_t first, int64_t pixels) const {
-  const ConvSpec& s = spec_;
-  const int64_t slice = s.oh * s.ow, last = first + pixels - 1;
-  const auto inside = [](int64_t at, int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
-    int64_t low = 0, high = taps;  // the taps inside
-    while (low < high && at * stride + low * dilation - pad < 0) ++low;
-    while (low < high && at * stride + (high - 1) * dilation - pad >= in) --high;
-    return low * (taps + 1) + high;
-  };
-  std::array<int64_t, 4> kind{-1 - first / slice, -1 - first % slice / s.ow, first % s.ow, pixels};
-  if (first / slice != last / slice) return kind;
-  kind[0] = inside(first / slice % s.od, s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front);
-  if (first / s.ow != last / s.ow) return kind;
-  kind[1] = inside(first % slice / s.ow, s.h, s.kh, s.stride_h, s.dilation_h, s.pad_top);
-  const int64_t left = first % s.ow * s.stride_w - s.pad_left;
-  const int64_t right = last % s.ow * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left;
-  if (left >= 0 && right < s.w) kind[2] = -1;  // all taps along the row are inside
-  return kind;
-}
-
-void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
-  const ConvSpec& s = spec_;
-  const auto kind = kind_of(first, pixels);
-  auto found = made_.find(kind);
-  if (found == made_.end()) found = made_.emplace(kind, make_functions(first, pixels)).first;
-  const int64_t slice = s.oh * s.ow, image = s.od * slice;
-  const int64_t padding = ((s.pad_front * s.h + s.pad_top) * s.w + s.pad_left) * s.x_pixel;
-  const int64_t c = first / image * s.y_image + first % image / slice * s.y_slice + first % slice / s.ow * s.y_row;
-  tiles.push_back({found->second.first, found->second.second, s.transposed_x ? first : offset_of(first) - padding,
-                   c + first % s.ow * s.y_pixel});
-  if (!widens()) return;
-  int64_t end = 0;
-  for (int64_t i = 0; i < pixels; ++i) end = std::max(end, offset_of(first + i));
-  const int64_t reach =
-      (((s.kd - 1) * s.dilation_d * s.h + (s.kh - 1) * s.dilation_h) * s.w + (s.kw - 1) * s.dilation_w) * s.x_pixel +
-      s.ic;
-  reads_.emplace_back(std::max<int64_t>(0, offset_of(first) - padding), std::min(x_size(), end - padding + reach));
-}
-
-bool Conv::is_inside(int64_t pixel, int64_t tap) const {
-  const ConvSpec& s = spec_;
-  const int64_t slice = s.oh * s.ow, image = s.od * slice;
-  const int64_t z = pixel % image / slice * s.stride_d + tap / (s.kh * s.kw) * s.dilation_d - s.pad_front;
-  const int64_t y = pixel % slice / s.ow * s.stride_h + tap / s.kw % s.kh * s.dilation_h - s.pad_top;
-  const int64_t x = pixel % s.ow * s.stride_w + tap % s.kw * s.dilation_w - s.pad_left;
-  return z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
-}
-
-std::string Conv::tap_set(int64_t pixel) const {
-  std::string set(static_cast<size_t>(spec_.taps()), '0');
-  for (int64_t tap = 0; tap < spec_.taps(); ++tap)
-    if (is_inside(pixel, tap)) set[static_cast<size_t>(tap)] = '1';
-  return set;
-}
-
-// Of pixels that differ in no dim in the taps inside, one stands for all.
-void Conv::find_tap_sets() {
-  const ConvSpec& s = spec_;
-  std::set<std::string> sets;
-  const auto differing = [](int64_t out, int64_t in, int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
-    std::vector<int64_t> places;
-    const int64_t reach = (taps - 1) * dilation;
-    for (int64_t i = 0; i < out; ++i)
-      if (i == out / 2 || i * stride < pad || i * stride - pad + reach >= in) places.push_back(i);
-    return places;
-  };
-  for (int64_t z : differing(s.od, s.d, s.kd, s.stride_d, s.dilation_d, s.pad_front))
-    for (int64_t y : differing(s.oh, s.h, s.kh, s.stride_h, s.dilation_h, s.pad_top))
-      for (int64_t x : differing(s.ow, s.w, s.kw, s.stride_w, s.dilation_w, s.pad_left))
-        sets.insert(tap_set((z * s.oh + y) * s.ow + x));
-  tap_sets_.assign(sets.begin(), sets.end());
-}
-
-int Conv::row_of(const std::string& set) const {
-  const auto found = std::lower_bound(tap_sets_.begin(), tap_sets_.end(), set);
-  CHECK(found != tap_sets_.end() && *found == set, "pixels with taps {}", set);
-  return static_cast<int>(found - tap_sets_.begin());
-}
-
-Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
-  const ConvSpec& s = spec_;
-  TileSpec tile;
-  tile.isa = isa_;
-  tile.vectors = vectors_;
-  if (s.transposed_x) tile.a_step_bytes = s.w * 4;
-  tile.a_row_bytes = s.dilation_h * s.w * s.x_pixel * 4;
-  tile.b_row_rows = static_cast<int>(s.kw * s.ic);
-  if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * s.x_pixel * 4;
-  tile.c_stride = s.y_pixel;
-  if (is_matrix() && !integers()) tile.block_steps = block_steps(s.ic);
-  tile.stored = s.stored, tile.zeros = s.zeros;
-  if (panel_layout().scaled()) tile.block_steps = static_cast<int>(s.block);
-  tile.residual = s.residual;
-  tile.activation = s.activation;
-  tile.arithmetic = s.arithmetic;
-  tile.narrow = s.narrow, tile.brain_products = (s.narrow.acts() || pairs()) && machine_has_brain_products();
-  if (integers()) {
-    tile.epilogue = s.epilogue;
-    tile.dot_products = machine_has_dot_products();
-    tile.parameter_rows = static_cast<int>(tap_sets_.size());
-    for (int64_t i = first; i < first + pixels; ++i) tile.start_rows.push_back(row_of(tap_set(i)));
-  }
-  tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
-  for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);
-  for (int64_t k = 0; k < s.taps(); ++k) {
-    const int64_t kx = k % s.kw;
-    uint32_t inside = 0;
-    for (int64_t i = 0; i < pixels; ++i)
-      if (is_inside(first + i, k)) inside |= 1u << i;
-    if (!inside) continue;
-    auto& row = tile.rows[static_cast<size_t>(k / s.kw)];
-    bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
-                   row.back().b_row + row.back().length == kx * s.ic;
-    if (adjoins)
-      row.back().length += static_cast<int>(s.ic);
-    else
-      row.push_back({kx * s.dilation_w * s.x_pixel * 4, static_cast<int>(kx * s.ic), static_cast<int>(s.ic), inside});
-  }
-  auto function = [&](int64_t columns) {
-    tile.columns = static_cast<int>(columns);
-    tile.b_step_bytes = reads_weights_ && columns % lanes(isa_) == 0 ? s.oc * 4 : 0;
-    kernels_.push_back(TileKernel::make(tile));
-    return kernels_.back()->function();
-  };
-  int64_t last = s.oc - (panels_ - 1) * width_;
-  TileFunction tail = function(last);
-  return {panels_ > 1 && last != width_ ? function(width_) : tail, tail};
 }
 
 // The larger operand is read once: the input (outer loop over pixels, so that a worker gets its own pixels again in the
@@ -340,7 +180,8 @@ void Conv::choose_chunks(int threads) {
   }
   for (int64_t first = 0; widens() && widens_chunks() && first < tiles; first += tiles_per_chunk_) {
     const auto [begin, end] = elements_of(first, std::min(tiles, first + tiles_per_chunk_));
-    chunk_floats_ = std::max(chunk_floats_, static_cast<size_t>(ceil_div(end - begin, 16) * 16));
+    chunk_floats_ =
+        std::max(chunk_floats_, static_cast<size_t>(ceil_div((end - begin) * planes(), 16) * 16) + margin());
   }
 }
 
@@ -350,6 +191,7 @@ std::pair<int64_t, int64_t> Conv::elements_of(int64_t first_tile, int64_t last_t
     const auto& [first, last] = reads_[static_cast<size_t>(i)];
     all = {std::min(all.first, first), std::max(all.second, last)};
   }
+  all.second = std::min(all.second, x_size());  // tiles of the last image reach beyond its end as those of others do
   return {std::min(all.first, all.second), all.second};
 }
 
@@ -357,14 +199,25 @@ size_t Conv::widened_size(int threads) const {
   if (!widens()) return 0;
   // Weights that are packed or expanded while they are used meet the whole of x.
   const bool whole = !widens_chunks() || spec_.packed_in_run || spec_.expands;
-  return std::max(whole ? static_cast<size_t>(x_size()) : 0, chunk_floats_ * static_cast<size_t>(threads));
+  return std::max(whole ? static_cast<size_t>(x_size() * planes()) + margin() : 0,
+                  chunk_floats_ * static_cast<size_t>(threads));
+}
+
+size_t Conv::margin() const {
+  return spec_.split ? static_cast<size_t>(kMatrixRows * spec_.stride_w * spec_.x_pixel * planes()) : 0;
+}
+
+void Conv::widen_x(const void* x, int64_t begin, int64_t end, float* to) const {
+  const auto* from = static_cast<const uint16_t*>(x) + begin * steps();
+  if (!spec_.split) return widen(spec_.x_form, end - begin, from, to);
+  split_pixels((end - begin) / spec_.ic, spec_.ic * steps(), from, reinterpret_cast<uint16_t*>(to));
 }
 
 const float* Conv::widened(Executor& executor, const void* x, float* scratch) const {
   constexpr int64_t kBlock = 32 << 10;
-  executor.run(static_cast<int>(ceil_div(x_size(), kBlock)), [&](int block, int) {
-    const int64_t at = block * kBlock;
-    widen(spec_.x_form, std::min(kBlock, x_size() - at), static_cast<const uint16_t*>(x) + at, scratch + at);
+  const int64_t each = spec_.split ? ceil_div(kBlock, spec_.ic) * spec_.ic : kBlock;
+  executor.run(static_cast<int>(ceil_div(x_size(), each)), [&](int block, int) {
+    widen_x(x, block * each, std::min(x_size(), (block + 1) * each), scratch + block * each * planes());
   });
   return scratch;
 }
@@ -372,7 +225,8 @@ const float* Conv::widened(Executor& executor, const void* x, float* scratch) co
 std::string Conv::layout() const {
   const auto stored = static_cast<int>(spec_.stored);
   return fmt::format(
-      "panel{} {}x{}{}{}", width_, spec_.taps() * spec_.ic, spec_.oc, pairs() ? " in pairs" : "",
+      "panel{} {}x{}{}{}{}", width_, spec_.taps() * spec_.ic, spec_.oc, pairs() ? " in pairs" : "",
+      spare_rows_ ? fmt::format(" and {} rows", spare_rows_) : spec_.split ? " split" : "",
       stored ? fmt::format(" as {} by {}{}", stored, spec_.block, spec_.zeros ? " with zeros" : "") : "");
 }
 
@@ -381,16 +235,23 @@ void Conv::pack(const void* kernel, float* packed, bool transposed) const {
 }
 
 void Conv::pack_panel(int panel, const void* kernel, float* packed, bool transposed) const {
-  pack_panel_to(packed + static_cast<size_t>(panel) * panel_floats_, panel, kernel, transposed);
+  pack_panel_to(start_panel(panel, packed), panel, kernel, transposed);
+}
+
+float* Conv::start_panel(int panel, float* packed) const {
+  float* to = packed + static_cast<size_t>(panel) * panel_floats_;
+  std::fill_n(to + panel_rows() * width_, spare_rows_ * width_, 0.f);
+  return to;
 }
 
 // Rows of weights that lie apart in pieces of panels are packed some at a time into all panels, since memory is fetched
 // fast only along rows.
 void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
   constexpr int64_t kTogether = 64;
-  if (transposed || panels_ == 1)
+  if (transposed || panels_ == 1 || spec_.split)
     return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
   const int64_t rows = spec_.taps() * spec_.ic;
+  for (int panel = 0; spare_rows_ && panel < panels(); ++panel) start_panel(panel, packed);
   executor.run(static_cast<int>(ceil_div(rows, kTogether)), [&](int block, int) {
     const int64_t first = block * kTogether, count = std::min(kTogether, rows - first);
     for (int64_t panel = 0; panel < panels_; ++panel)
@@ -403,10 +264,20 @@ void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool 
 void Conv::pack_panel_to(float* to, int panel, const void* kernel, bool transposed) const {
   const int64_t rows = spec_.taps() * spec_.ic, first = panel * width_;
   const int64_t columns = std::min(width_, spec_.oc - first);
-  if (transposed)
-    pack_rows_at(kernel, first * rows * steps(), 1, columns, rows * steps(), rows, to);
+  const int64_t at = transposed ? first * rows * steps() : first, row_step = transposed ? 1 : spec_.oc,
+                column_step = transposed ? rows * steps() : 1;
+  if (spec_.split)
+    pack_split(kernel, at, row_step, columns, column_step, spec_.taps(), to);
   else
-    pack_rows_at(kernel, first, spec_.oc, columns, 1, rows, to);
+    pack_rows_at(kernel, at, row_step, columns, column_step, rows, to);
+}
+
+// Taps one behind the other in the weights.
+void Conv::pack_split(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step, int64_t taps,
+                      float* to) const {
+  for (int64_t tap = 0; tap < taps; ++tap, at += spec_.ic * steps() * row_step, to += spec_.ic * planes() * width_)
+    pack_split_pairs(spec_.weights_form, static_cast<const char*>(kernel) + at * bytes_of(spec_.weights_form), spec_.ic,
+                     row_step, columns, column_step, width_, to);
 }
 
 void Conv::pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step,
@@ -423,10 +294,13 @@ void Conv::pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_
 void Conv::pack_taps(int panel, const void* kernel, const std::vector<int64_t>& taps, int64_t channel_step,
                      int64_t output_step, float* packed) const {
   const int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
-  float* to = packed + static_cast<size_t>(panel) * panel_floats_;
+  float* to = start_panel(panel, packed);
   for (int64_t tap : taps) {
-    pack_rows_at(kernel, tap + first * output_step, channel_step, columns, output_step, spec_.ic, to);
-    to += spec_.ic * width_;
+    if (spec_.split)
+      pack_split(kernel, tap + first * output_step, channel_step, columns, output_step, 1, to);
+    else
+      pack_rows_at(kernel, tap + first * output_step, channel_step, columns, output_step, spec_.ic, to);
+    to += spec_.ic * planes() * width_;
   }
 }
 
@@ -455,6 +329,7 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
   int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)),
       panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
   auto chunk = [&](int index, int worker) {
+    const MatrixRegisters registers(matrix_registers_);
     int tile_chunk = pixels_outermost_ ? index / panel_chunks : index % tile_chunks;
     int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
     int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
@@ -463,8 +338,8 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
     if (widens_here) {
       float* here = scratch + static_cast<size_t>(worker) * chunk_floats_;
       const auto [begin, end] = elements_of(first_tile, last_tile);
-      widen(spec_.x_form, end - begin, static_cast<const uint16_t*>(x) + begin, here);
-      from = here - begin;
+      widen_x(x, begin, end, here);
+      from = here - begin * planes();
     }
     for (int panel = first_panel; panel < last_panel; ++panel)
       multiply(panel, first_tile, last_tile, from, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual,
@@ -511,6 +386,7 @@ void Conv::pack_and_run(Executor& executor, const void* x, const void* weights, 
     });
   executor.run(panels(), [&](int panel, int worker) {
     pack(panel, worker);
+    const MatrixRegisters registers(matrix_registers_);
     multiply(panel, 0, tiles, floats, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
   });
 }
@@ -537,11 +413,11 @@ std::string Conv::describe() const {
   const auto form = [](Form each) { return kForms[static_cast<size_t>(each)]; };
   const std::string narrow =
       is_narrow(spec_.x_form) || spec_.narrow.acts()
-          ? fmt::format(", {}{} to {}", form(spec_.x_form), pairs() ? " in pairs" : "", form(spec_.narrow.result))
+          ? fmt::format(", {}{} to {}", form(spec_.x_form), spec_.split ? " split in bf16" : pairs() ? " in pairs" : "", form(spec_.narrow.result))
           : "";
   const std::string rounded = is_narrow(spec_.precision) ? ", weights rounded" : "";
-  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_, to_string(isa_),
-                     tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow, rounded);
+  return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_,
+                     matrix_registers_ ? "amx" : to_string(isa_), tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow, rounded);
 }
 
 }  // namespace cairn

@@ -33,6 +33,8 @@ struct ConvSpec {
   // are packed from elements of the form `weights`, floats are rounded to `precision`.
   Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;
   NarrowEpilogue narrow;
+  // Pairs of f16, each as a sum of two numbers of bf16: x is split a chunk at a time, weights while they are packed. Pixels of x are dense.
+  bool split = false;
   // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
   Stored stored = Stored::floats;
   int64_t block = 0;
@@ -49,6 +51,9 @@ struct ConvSpec {
   friend bool operator==(const ConvSpec&, const ConvSpec&) = default;
 };
 
+/// The steps that a tile of a long product sums apart (TileSpec::block_steps).
+int block_steps(int64_t steps);
+
 /// The windows of a plain convolution with `oc` output channels.
 ConvSpec conv_spec(const SlideSpec& slide, int64_t oc);
 
@@ -58,6 +63,9 @@ class Conv {
   static std::optional<std::string> refuses(const ConvSpec& spec, Isa isa);
 
   Conv(const ConvSpec& spec, Isa isa, int threads);
+
+  /// Whether products of bytes or pairs run on matrix registers, which have an advantage and are at hand.
+  static bool suits_matrix_registers(const ConvSpec& spec, Isa isa);
 
   /// Floats of the packed kernel and of the packed bias (whole panels).
   size_t packed_size() const { return static_cast<size_t>(panels_) * panel_floats_; }
@@ -82,7 +90,7 @@ class Conv {
   /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias: the start
   /// value of each set and channel, and rows of one number or one a channel, times a factor.
   int64_t panel_width() const { return width_; }
-  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic, width_, spec_.block, spec_.zeros}; }
+  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic * planes(), width_, spec_.block, spec_.zeros}; }
   const std::vector<std::string>& tap_sets() const { return tap_sets_; }
   struct Row {
     const float* data;
@@ -103,6 +111,8 @@ class Conv {
   void expand_and_run(Executor& executor, const void* x, FunctionRef<void(int panel, float* to)> expand, float* scratch,
                       const float* bias, const void* residual, void* y, float* widened = nullptr) const;
   size_t panel_size() const { return panel_floats_; }
+  /// The address of a panel that is packed next; rows that tiles read behind its own are 0 then.
+  float* start_panel(int panel, float* packed) const;
   /// "14x32, 3 panels of 7 tiles a chunk"
   std::string describe() const;
 
@@ -111,6 +121,8 @@ class Conv {
     TileFunction whole, tail;  // for full panels and for a partial last one
     int64_t a, c;              // offsets in elements
   };
+
+  using Kind = std::array<int64_t, 5>;
 
   void choose_panel(Isa isa, int threads);
   bool is_brief() const;
@@ -121,7 +133,10 @@ class Conv {
                 const void* residual, void* y) const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
   bool integers() const { return is_integer(spec_.arithmetic); }
-  bool widens() const { return is_narrow(spec_.x_form) && spec_.arithmetic == Arithmetic::floats; }
+  bool widens() const { return is_narrow(spec_.x_form) && (spec_.arithmetic == Arithmetic::floats || spec_.split); }
+  /// Of x as it is widened and of the packed weights, for each channel.
+  int64_t planes() const { return spec_.split ? kSplitPlanes : 1; }
+  int64_t panel_rows() const { return spec_.taps() * spec_.ic * planes(); }
   bool widens_chunks() const { return pixels_outermost_ && !spec_.transposed_x; }
   int64_t x_size() const {
     return spec_.transposed_x ? spec_.ic * spec_.w
@@ -134,6 +149,12 @@ class Conv {
                     int64_t rows, float* to) const;
   /// The elements of x, from the first to behind the last, that tiles read.
   std::pair<int64_t, int64_t> elements_of(int64_t first_tile, int64_t last_tile) const;
+  void pack_split(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step, int64_t taps,
+                  float* to) const;
+  /// Elements [begin, end) of x, for tiles.
+  void widen_x(const void* x, int64_t begin, int64_t end, float* to) const;
+  /// Floats behind widened x that tiles read.
+  size_t margin() const;
   /// The whole of x as floats.
   const float* widened(Executor& executor, const void* x, float* scratch) const;
   void cut();
@@ -145,7 +166,11 @@ class Conv {
   void find_tap_sets();
   int row_of(const std::string& set) const;
   int64_t offset_of(int64_t pixel) const;
-  std::array<int64_t, 4> kind_of(int64_t first, int64_t pixels) const;
+  Kind kind_of(int64_t first, int64_t pixels) const;
+  bool has_row_groups() const;
+  std::vector<PixelGroup> groups_of(int64_t first, int64_t pixels) const;
+  int64_t padding_offset() const;
+  int64_t reach() const;
   void choose_chunks(int threads);
   bool is_matrix() const;
   bool rows_adjoin() const;
@@ -155,11 +180,14 @@ class Conv {
   Isa isa_;
   int vectors_ = 1;
   int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
+  bool matrix_registers_ = false;
+  int64_t spare_rows_ = 0;      // of 0 behind the rows of a panel, which matrix registers read
+  int64_t images_of_tile_ = 1;  // in which a tile may read: the tiles of one image are those of all
   size_t panel_floats_ = 0, chunk_floats_ = 0;
   std::vector<Tile> tiles_;
   std::vector<std::pair<int64_t, int64_t>> reads_;  // where x is widened: the elements, first to last, that each tile reads
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
-  std::map<std::array<int64_t, 4>, Functions> made_;  // by kind of tile
+  std::map<Kind, Functions> made_;  // by kind of tile
   std::vector<std::string> tap_sets_;
   int tiles_per_chunk_ = 1, panels_per_chunk_ = 1;
   bool pixels_outermost_ = true;

@@ -213,7 +213,7 @@ class IntegerStep final : public Step {
     const int32_t zero = zeros_.empty() ? integer(weights_zero_, args) : 0;
     pack_integers(spec_.arithmetic, matrix(data(weights_, args), product), taps, first,
                   std::min(width, spec_.oc - first), width, zeros_.empty() ? &zero : zeros_.data(),
-                  zeros_.size() > 1 ? 1 : 0, reinterpret_cast<uint32_t*>(to) + first * taps * spec_.ic);
+                  zeros_.size() > 1 ? 1 : 0, reinterpret_cast<uint32_t*>(conv_.start_panel(panel, to)));
   }
 
   void pack(MakeContext& context) {

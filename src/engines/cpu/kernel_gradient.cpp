@@ -1,12 +1,13 @@
 #include "engines/cpu/kernel_gradient.h"
 
 #include <array>
-#include <cstring>
 #include <map>
 #include <span>
 
+#include "engines/cpu/amx_kernel_gradient.h"
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/pixel_packing.h"
 #include "engines/cpu/tile_jit.h"
 #include "ops/shapes.h"
 
@@ -19,102 +20,7 @@ constexpr int64_t kParts = 8;           // most parts of the blocks that have su
 constexpr int64_t kSumBytes = 2 << 20;  // bound of the sums of all parts
 constexpr int64_t kCacheBytes = 512 << 10;  // of a chunk's packed data and sums, which stay in the second-level cache
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 size_t lines(int64_t floats) { return static_cast<size_t>(ceil_div(floats, 16) * 16); }
-
-/// Along one dim: the outputs [first, last) for which a tap is inside the image, and its input position for the first.
-struct Reach {
-  int64_t first, last, at;
-};
-Reach reach_of(int64_t first, int64_t last, int64_t in, int64_t stride, int64_t shift) {
-  const int64_t low = shift < 0 ? ceil_div(-shift, stride) : 0;
-  const int64_t high = in - shift <= 0 ? 0 : ceil_div(in - shift, stride);
-  first = std::max(first, low), last = std::max(first, std::min(last, high));
-  return {first, last, first * stride + shift};
-}
-
-struct Range {
-  int64_t first = 0, last = 0;
-  int64_t size() const { return last - first; }
-};
-/// The i-th of `parts` nearly equal parts of [0, count), the larger ones first.
-Range part_of(int64_t count, int64_t parts, int64_t i) {
-  const int64_t each = count / parts, more = count % parts;
-  return {i * each + std::min(i, more), (i + 1) * each + std::min(i + 1, more)};
-}
-
-CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from, int64_t count) {
-  constexpr int64_t kStep = 8;
-  if (count < kStep) {
-    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
-    return;
-  }
-  for (int64_t i = 0; i < count - kStep; i += kStep) std::memcpy(to + i, from + i, kStep * sizeof(float));
-  std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
-}
-
-/// Packs `count` pixels that are `step` floats apart: range i of the channels of pixel p goes to
-/// to[i * range_floats + p * pitch].
-CAIRN_VECTORISED void pack_pixels(int64_t count, const float* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
-  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
-    float* place = to;
-    for (const Range& range : channels) {
-      copy_floats(place, from + range.first, range.size());
-      place += range_floats;
-    }
-  }
-}
-
-/// The same of elements of 16 bits, which are widened.
-template <class Widen>
-CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                               int64_t range_floats, int64_t pitch, float* to, Widen widen_range) {
-  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
-    float* place = to;
-    for (const Range& range : channels) {
-      widen_range(range.size(), from + range.first, place);
-      place += range_floats;
-    }
-  }
-}
-CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
-  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) __attribute__((always_inline)) {
-    for (int64_t i = 0; i < size; ++i) y[i] = __builtin_bit_cast(float, static_cast<uint32_t>(x[i]) << 16);
-  };
-  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
-}
-void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                 int64_t range_floats, int64_t pitch, float* to) {
-  const auto widen_range = [](int64_t size, const uint16_t* x, float* y) { widen(Form::halves, size, x, y); };
-  pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
-}
-/// The same of bf16: each element is one of a pixel and, `step / 2` further, that of the next pixel.
-CAIRN_VECTORISED void pack_pairs_of_pixels(int64_t count, const uint16_t* from, int64_t step,
-                                           std::span<const Range> channels, int64_t range_floats, int64_t pitch,
-                                           float* to) {
-  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
-    float* place = to;
-    for (const Range& range : channels) {
-      const uint16_t *first = from + range.first, *second = first + step / 2;
-      for (int64_t i = 0; i < range.size(); ++i)
-        place[i] = __builtin_bit_cast(float, first[i] | static_cast<uint32_t>(second[i]) << 16);
-      place += range_floats;
-    }
-  }
-}
-void pack_pixels(Form form, int64_t count, const void* from, int64_t step, std::span<const Range> channels,
-                 int64_t range_floats, int64_t pitch, float* to) {
-  const auto* narrow = static_cast<const uint16_t*>(from);
-  if (form == Form::brains) return pack_brains(count, narrow, step, channels, range_floats, pitch, to);
-  if (form == Form::halves) return pack_halves(count, narrow, step, channels, range_floats, pitch, to);
-  pack_pixels(count, static_cast<const float*>(from), step, channels, range_floats, pitch, to);
-}
-
-const void* element_at(Form form, const void* data, int64_t at) {
-  return static_cast<const char*>(data) + at * bytes_of(form);
-}
 
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o]. A unit of work is a tile of positions
 /// (channels i of a tap; with few channels those of a row of taps, which are adjacent in x) by a panel of channels o.
@@ -158,7 +64,7 @@ class KernelGradient {
     const std::string blocks =
         block_images_ > 1 ? fmt::format("{} images", block_images_) : fmt::format("{} rows", block_rows_);
     return fmt::format("{}x{} {}, {}blocks of {}, {} chunks", tile_size(0), width_, to_string(machine_isa()),
-                       by_rows_ ? "rows of taps, "
+                       by_rows_  ? "rows of taps, "
                        : paired_ ? "pairs of pixels, "
                                  : "",
                        blocks, chunks());
@@ -378,7 +284,7 @@ class KernelGradient {
       const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
         pack(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
-                    x_pixels_ * pitch_, pitch_, next);
+             x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }
@@ -571,6 +477,12 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
   CallOptions options;
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != x && i != dy) options.unread.push_back(i);
+  if (node.attr().integer("groups") == 1) {
+    const SlideSpec slide = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
+    if (auto step = make_amx_kernel_gradient("kernel_gradient", slide, last_dim(node.inputs[1]), x, form_in(group, node.inputs[0]), dy,
+                                  form_in(group, node.inputs[1]), options))
+      return step;
+  }
   return make_step("kernel_gradient",
                    {node, form_in(group, node.inputs[0]), form_in(group, node.inputs[1]), context.threads}, x, dy,
                    std::move(options));
@@ -578,6 +490,9 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
 
 std::unique_ptr<Step> make_transposed_product(int64_t rows, int64_t in, int64_t out, size_t x, Form x_form, size_t dy,
                                               Form dy_form, MakeContext& context) {
+  SlideSpec slide;
+  slide.h = slide.oh = rows, slide.channels = in;
+  if (auto step = make_amx_kernel_gradient("transposed_product", slide, out, x, x_form, dy, dy_form, {})) return step;
   return make_step("transposed_product", {rows, in, out, x_form, dy_form, context.threads}, x, dy, {});
 }
 

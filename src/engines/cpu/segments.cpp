@@ -50,7 +50,7 @@ void fill_rows(Executor& executor, int64_t count, int64_t inner, A start, A* to)
   for_ranges(executor, count * inner, 1, [&](int64_t first, int64_t last) { std::fill(to + first, to + last, start); });
 }
 
-CAIRN_VECTORISED void divide_f32(int64_t count, float divisor, float* to) {
+CAIRN_VECTORISED(void, divide_f32, (int64_t count, float divisor, float* to)) {
   for (int64_t j = 0; j < count; ++j) to[j] /= divisor;
 }
 
@@ -233,8 +233,8 @@ std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext&) {
 
 namespace {
 
-CAIRN_VECTORISED void add_weighted_row(int64_t count, float weight, const float* __restrict from,
-                                       float* __restrict to) {
+CAIRN_VECTORISED(void, add_weighted_row,
+                 (int64_t count, float weight, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) to[j] += weight * from[j];
 }
 

@@ -95,6 +95,14 @@ struct IntegerEpilogue {
   friend bool operator==(const IntegerEpilogue&, const IntegerEpilogue&) = default;
 };
 
+/// Adjacent pixels of a tile whose sums are rows of one matrix register, of 16 rows.
+struct PixelGroup {
+  int first = 0, count = 0;  // pixels
+  int shift = 0;             // the row of the first
+  int reads = 0;             // 1: the register's 16 rows, spec.a_pixel_bytes apart, are in memory wherever all pixels' taps are
+  friend bool operator==(const PixelGroup&, const PixelGroup&) = default;
+};
+
 struct TileSpec {
   Isa isa = Isa::none;
   Arithmetic arithmetic = Arithmetic::floats;
@@ -117,12 +125,22 @@ struct TileSpec {
   Activation activation;
   NarrowEpilogue narrow;
   bool brain_products = false;  // the processor has instructions for bf16
+  // With matrix registers (AMX): one or two groups of all pixels, for bytes and pairs. Of bytes, 15 more rows of B must be readable behind
+  // runs that are no whole 16 elements.
+  std::vector<PixelGroup> groups;
+  int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
+  // Products of floats: lines of B, from this displacement on, that a later tile reads and this one fetches meanwhile.
+  int64_t ahead_bytes = 0;
+  int ahead_lines = 0;
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
   int parameter_rows = 0;
   IntegerEpilogue epilogue;
   friend bool operator==(const TileSpec&, const TileSpec&) = default;
 };
+
+/// Rows of a matrix register, and of B in one, of 4-byte elements.
+inline constexpr int kMatrixRows = 16;
 
 /// The most rows of a tile for which accumulators, a panel row and some broadcast pixels fit the registers.
 int most_pixels(Isa isa, int vectors);
