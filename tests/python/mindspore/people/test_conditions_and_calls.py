@@ -4,6 +4,7 @@ import pytest
 import mindspore.nn as nn
 from mindspore import Tensor, context, ms_function
 from mindspore import dtype as mstype
+from mindspore._checkparam import Rel, Validator
 from mindspore.ops import composite as C
 from mindspore.ops import operations as P
 from mindspore.train.callback import SummaryCollector
@@ -157,3 +158,13 @@ def test_numbers_are_shifted(x, y):
 def test_what_is_not_shifted(x, y, error, words):
     with pytest.raises(error, match=words):
         shift(x, y)
+
+
+def test_ranges_of_numbers_in_either_order():
+    assert Validator.check_number_range(0.5, 0.0, 1.0, Rel.INC_NEITHER, "beta", "Own") == 0.5
+    assert Validator.check_number_range("beta", 0.5, 0.0, 1.0, Rel.INC_NEITHER, "Own") == 0.5
+    for given in ((1.0, 0.0, 1.0, Rel.INC_NEITHER, "beta", "Own"), ("beta", 1.0, 0.0, 1.0, Rel.INC_NEITHER, "Own")):
+        with pytest.raises(ValueError, match="beta"):
+            Validator.check_number_range(*given)
+    with pytest.raises(TypeError):
+        Validator.check_number_range("a", 0.0, 1.0, Rel.INC_NEITHER, "beta", "Own")
