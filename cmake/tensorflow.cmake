@@ -23,7 +23,8 @@ if(CAIRN_TENSORFLOW)
     COMMAND ${Python_EXECUTABLE} -c
             "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])"
     OUTPUT_VARIABLE tensorflow OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  cairn_together(sources ${adapter}/src/assertion.cpp ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp ${adapter}/src/collective_order.cpp
+  cairn_together(sources ${adapter}/src/assertion.cpp ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
+                         ${adapter}/src/collective_fusion.cpp ${adapter}/src/collective_order.cpp ${adapter}/src/collectives.cpp
                          ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp ${adapter}/src/second_cut.cpp
                          ${adapter}/src/one_node_op.cpp)
   add_library(cairn_tf MODULE ${sources})

@@ -215,7 +215,7 @@ CAIRN_API CairnStatus cairn_module_save(const CairnModule* module, const char* p
  * {"node": "zeros"}, "cut" ["node"], "output_type" "FP16", "output_types" {"y": "FP16"}, "input_fp16_nodes" ["x"],
  * "input_format" "NCHW", "insert_op_conf" (a file), "dynamic_batch_size" [1, 2], "dynamic_image_size" [[224, 224]],
  * "dynamic_dims" [[1, 32]], "precision_mode", "mixed_lists" (an object), "keep_types" ["node"], "custom_types" (lines),
- * "disabled_passes" ["rule"], "keep_memory", "external_weights". `report`: NULL, or receives JSON: what `cairn convert
+ * "disabled_passes" ["rule"], "keep_memory", "deterministic", "external_weights". `report`: NULL, or receives JSON: what `cairn convert
  * --json` prints, with the share of the work that falls to the engine `reference`, and "notes" on what may be
  * unexpected. */
 CAIRN_API CairnStatus cairn_module_convert(const char* source, const char* options, const char* output, char** report);
@@ -339,6 +339,7 @@ typedef struct CairnModelOptions {
    * generated code; the least recently used ones are freed first. 0: the environment's CAIRN_PLAN_MEMORY ("256M"), else
    * 1 GiB. */
   uint64_t plan_memory;
+  int32_t deterministic; /* 1: convolutions by their definition alone, not by Winograd's method */
 } CairnModelOptions;
 
 /* Optimises a copy of the module and prepares it for runs; `options` may be NULL. */

@@ -40,13 +40,16 @@ CAIRN_API CairnStatus cairn_job_group_create(const char* name, const int32_t* ra
 CAIRN_API CairnStatus cairn_job_group_destroy(const char* name);
 
 /* How all_reduce nodes of a group whose attribute `fusion` is 1 are put together, for models prepared from now on. JSON:
- * {"bytes": 33554432} (at most so many a bucket), {"indices": [20, 159]} (last gradient of each bucket, as
+ * {"bytes": 8388608} (at most so many a bucket), {"indices": [20, 159]} (last gradient of each bucket, as
  * set_split_strategy_by_idx), {"percents": [60, 40]} (of all bytes, as set_split_strategy_by_size) or {"none": true}. */
 CAIRN_API CairnStatus cairn_job_set_fusion(const char* group, const char* strategy);
 
 /* Where the collectives that this thread runs one by one are called from ("train.py:41"), which other ranks are told when one of
  * them fails; NULL: no longer known. Those of models tell the script line of their node. */
 CAIRN_API CairnStatus cairn_job_set_place(const char* where);
+
+/* From now on collectives of the job that this process has joined wait so many seconds for another rank. All ranks say the same. */
+CAIRN_API CairnStatus cairn_job_set_timeout(double seconds);
 
 /* JSON: rank, size, hosts, groups, transport with the reason for its choice, timeouts, and for each kind of collective its
  * calls, bytes, seconds and seconds of waiting for other ranks. */

@@ -49,14 +49,16 @@ __all__ = [
 ]
 
 
-def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, **options):
+def load(path, threads=0, engines=None, max_seconds=0, plan_memory=0, deterministic=False, **options):
     """A model from an .om, .onnx, .pb or .prototxt file, a SavedModel folder, or text.
 
     threads: 0 for all that the process may use. engines: names, best first. max_seconds: for reading and optimising, 0 for
     any time. plan_memory: bytes that the plans for the input shapes seen and the memory of their runs may keep, 0 for
-    CAIRN_PLAN_MEMORY or 1 GiB. options: as for convert().
+    CAIRN_PLAN_MEMORY or 1 GiB. deterministic: convolutions by their definition alone, not by Winograd's method, which is faster and
+    rounds otherwise (results are equal in every run in any case). options: as for convert().
     """
-    return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options), max_seconds, plan_memory)
+    return Model(os.fspath(path), threads, ",".join(engines or ()), _options(**options), max_seconds, plan_memory,
+                 deterministic)
 
 
 class Converted(str):
@@ -72,7 +74,7 @@ def convert(source, output, max_seconds=0, **options):
     options: input_shapes {name: shape}, -1 or None for an open size, (low, high) for a range; outputs: tensors to end at;
     signature and tags of a SavedModel; weights, the .caffemodel file of a Caffe model; cut, replace; output_type, output_types; input_fp16_nodes, input_format,
     insert_op_conf; dynamic_batch_size, dynamic_image_size, dynamic_dims; precision_mode, mixed_lists, keep_types,
-    custom_types; disabled_passes, keep_memory, external_weights. max_seconds: 0 for any time.
+    custom_types; disabled_passes, keep_memory, deterministic, external_weights. max_seconds: 0 for any time.
     """
     output = os.fspath(output)
     if not output.endswith((".om", ".onnx")):

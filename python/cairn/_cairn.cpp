@@ -139,11 +139,12 @@ class Module {
 class Model {
  public:
   Model(const std::string& path, int threads, const std::string& engines, const std::string& options,
-        double max_seconds, uint64_t plan_memory)
-      : Model(Module(path, options, max_seconds), threads, engines, max_seconds, plan_memory) {}
+        double max_seconds, uint64_t plan_memory, bool deterministic)
+      : Model(Module(path, options, max_seconds), threads, engines, max_seconds, plan_memory, false, deterministic) {}
 
+  /// What is built or bound is part of a training, which rounds as sums of products do.
   Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory,
-        bool bind_state = false) {
+        bool bind_state = false, bool deterministic = true) {
     Limit limit(max_seconds);
     CairnModelOptions given{};
     given.struct_size = sizeof given;
@@ -151,6 +152,7 @@ class Model {
     given.engines = engines.empty() ? nullptr : engines.c_str();
     given.plan_memory = plan_memory;
     given.bind_state = bind_state;
+    given.deterministic = deterministic;
     CairnModel* model = nullptr;
     CairnStatus status;
     {
@@ -403,7 +405,7 @@ NB_MODULE(_cairn, module) {
       .def("_quantize", &Module::quantized);
 
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
-      .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t>())
+      .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t, bool>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool>())
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,

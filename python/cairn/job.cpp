@@ -81,6 +81,7 @@ void add_job(nb::module_& module) {
   module.def("_job_set_fusion", [](const std::string& group, const std::string& strategy) {
     check(cairn_job_set_fusion(group.c_str(), strategy.c_str()));
   });
+  module.def("_job_set_timeout", [](double seconds) { check(cairn_job_set_timeout(seconds)); });
   module.def("_job_describe", &describe);
 }
 

@@ -63,9 +63,14 @@ def group_destroy(name):
 
 
 def set_fusion(group="world", **strategy):
-    """How all_reduce nodes of models made from now on are put together: bytes=33554432, indices=[20, 159] (the last gradient of
+    """How all_reduce nodes of models made from now on are put together: bytes=8388608, indices=[20, 159] (the last gradient of
     each bucket), percents=[60, 40] (of all bytes), none=True."""
     _cairn._job_set_fusion(group, json.dumps(strategy))
+
+
+def set_timeout(seconds):
+    """How long collectives wait for another rank from now on; all ranks say the same."""
+    _cairn._job_set_timeout(seconds)
 
 
 def describe():

@@ -264,6 +264,7 @@ ModelOptions model_options(const CairnModelOptions* given) {
   if (in_float64()) options.engines = {"reference"};
   options.optimise = !known.keep_graph;
   options.bind_state = known.bind_state != 0;
+  options.deterministic = known.deterministic != 0;
   options.plan_bytes = static_cast<size_t>(known.plan_memory);
   // Plans are made for the executor's width. This executor is never run: each run passes its own.
   if (known.lent_threads) options.pool = make_lent_executor(nullptr, nullptr, std::max(known.threads, 1));

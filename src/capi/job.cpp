@@ -57,6 +57,10 @@ CairnStatus cairn_job_set_place(const char* where) {
   });
 }
 
+CairnStatus cairn_job_set_timeout(double seconds) {
+  return capi::guarded([&] { comm::set_timeout(seconds); });
+}
+
 CairnStatus cairn_job_describe(char** description) {
   return capi::guarded([&] {
     capi::require(description, "description");

@@ -229,6 +229,8 @@ Conversion conversion_of(const char* text) {
       conversion.disabled_passes = texts(value, key);
     } else if (key == "keep_memory" && value.is_boolean()) {
       conversion.keep_memory = value.get<bool>();
+    } else if (key == "deterministic" && value.is_boolean()) {
+      conversion.deterministic = value.get<bool>();
     } else if (key == "external_weights" && value.is_boolean()) {
       conversion.external_weights = value.get<bool>();
     } else if (!take_profiles(key, value, conversion)) {

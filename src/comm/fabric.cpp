@@ -55,16 +55,6 @@ std::span<const Elements::Piece> Elements::from(int64_t first) const {
   return {found, all.end()};
 }
 
-template <class Visit>
-void Elements::each(int64_t first, int64_t count, Visit visit) const {
-  for (const Piece& piece : from(first)) {
-    if (count == 0) return;
-    const int64_t now = std::min(count, piece.first + piece.count - first);
-    visit(at(piece.data, first - piece.first, width_), static_cast<size_t>(now) * width_);
-    first += now, count -= now;
-  }
-}
-
 void Elements::read(int64_t first, int64_t count, char* to) const {
   each(first, count, [&](const char* from, size_t bytes) { std::memcpy(to, from, bytes), to += bytes; });
 }
@@ -75,10 +65,9 @@ void Elements::clear() const {
   for (const Piece& piece : pieces()) std::memset(piece.data, 0, static_cast<size_t>(piece.count) * width_);
 }
 
-char* Elements::place(int64_t first, int64_t count) const {
-  const std::span<const Piece> rest = from(first);
-  if (rest.empty() || first + count > rest[0].first + rest[0].count) return nullptr;
-  return at(rest[0].data, first - rest[0].first, width_);
+char* Elements::place(int64_t first) const {
+  const Piece& piece = from(first)[0];
+  return at(piece.data, first - piece.first, width_);
 }
 
 Part part_of(int64_t count, int parts, int i) {

@@ -1,6 +1,7 @@
 // How the ranks of one group carry out collectives: through memory that they share, or by messages (messages.h).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -63,26 +64,32 @@ class Fabric {
 std::unique_ptr<Fabric> share_memory(Member& member, const std::string& what, const Party& party, std::string& why);
 
 class Transport;
-/// Of members that reach each other through the transport; `group`: a number that only this group has.
-std::unique_ptr<Fabric> by_messages(const Party& party, std::shared_ptr<Transport> transport, const std::string& name,
-                                    uint64_t group);
+/// Of members that reach each other through the transport, which numbers them as the job does, or, where it is `own`, as the
+/// group; `group`: a number that only this group has.
+std::unique_ptr<Fabric> by_messages(const Party& party, std::shared_ptr<Transport> transport, bool own,
+                                    const std::string& name, uint64_t group);
 
 /// The bytes of elements [first, first + count) of a tensor.
 inline char* at(const void* data, int64_t element, size_t size) {
   return const_cast<char*>(static_cast<const char*>(data)) + element * static_cast<int64_t>(size);
 }
 
-/// The elements of an all_reduce or reduce: one tensor, or several one after the other.
+/// The elements of an all_reduce or reduce: one tensor, or several one after the other, called pieces.
 class Elements {
  public:
-  /// The operand (or the result) of the request.
+  /// The operand (or the result) of the request, which has the same pieces.
   static Elements operand(const Request& request);
   static Elements result(const Request& request);
+  /// One piece.
+  Elements(char* data, int64_t count, size_t width) : width_(width), one_{data, 0, count} {}
   /// Copies elements [first, first + count) to or from row-major memory.
   void read(int64_t first, int64_t count, char* to) const;
   void write(int64_t first, int64_t count, const char* from) const;
-  /// Where these elements lie in one piece; null when they do not.
-  char* place(int64_t first, int64_t count) const;
+  /// Calls visit(char* data, size_t bytes) for what each piece has of these elements.
+  template <class Visit>
+  void each(int64_t first, int64_t count, Visit visit) const;
+  /// Where this element lies.
+  char* place(int64_t first) const;
   void clear() const;
 
  private:
@@ -91,8 +98,6 @@ class Elements {
     int64_t first, count;
   };
   Elements(const Request& request, const void* one, std::span<const void* const> several);
-  template <class Visit>
-  void each(int64_t first, int64_t count, Visit visit) const;
   std::span<const Piece> pieces() const { return several_.empty() ? std::span(&one_, 1) : std::span(several_); }
   std::span<const Piece> from(int64_t first) const;
 
@@ -100,6 +105,16 @@ class Elements {
   Piece one_{};
   std::vector<Piece> several_;
 };
+
+template <class Visit>
+void Elements::each(int64_t first, int64_t count, Visit visit) const {
+  for (const Piece& piece : from(first)) {
+    if (count == 0) return;
+    const int64_t now = std::min(count, piece.first + piece.count - first);
+    visit(at(piece.data, first - piece.first, width_), static_cast<size_t>(now) * width_);
+    first += now, count -= now;
+  }
+}
 
 /// The elements of part `i` when `count` elements are cut into `parts`; all parts begin at multiples of a cache line.
 struct Part {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <numeric>
 
@@ -21,17 +22,13 @@
 #include "comm/transport.h"
 #include "support/error.h"
 #include "support/json_fault.h"
+#include "support/stop.h"
 
 namespace cairn::comm {
 
 namespace {
 
 constexpr const char* kWorld = "world";
-
-std::string_view known_name(std::string_view name) {
-  return name.empty() || name == "hccl_world_group" || name == "nccl_world_group" || name == "mccl_world_group" ? kWorld
-                                                                                                                : name;
-}
 
 std::string host_name() {
   char name[256] = "?";
@@ -120,8 +117,7 @@ class Job {
     return view;
   }
 
-  void run(const Request& request) {
-    const auto group = find(request.group);
+  void run(const Request& request, const std::shared_ptr<Group>& group) {
     if (group->party.me < 0)
       fail(ErrorKind::invalid_argument, to_string(request.kind), "rank {} is no member of group {}", options_.rank,
            request.group);
@@ -133,8 +129,12 @@ class Job {
     take_turn(*group, request, request.digest(), group->party.ranks, start);
   }
 
+  void set_timeout(double seconds) {
+    if (member_) member_->set_timeout(seconds);
+  }
+
   void leave() {
-    if (member_) member_->leave(member_->failed() ? 0 : options_.timeout);
+    if (member_) member_->leave(member_->failed() ? 0 : member_->timeout());
     if (mpi_ && member_->failed()) mpi_->close();  // it would wait for the others
     groups_.clear();
   }
@@ -166,7 +166,7 @@ class Job {
       if (socket) host_ = own_host(socket);
       return socket;
     };
-    member_ = std::make_unique<Member>(
+    member_ = std::make_shared<Member>(
         Member::Options{options_.rank, options_.size, token, options_.connect_timeout, options_.timeout, about},
         connect);
   }
@@ -188,34 +188,58 @@ class Job {
     std::string why = one_host ? "shared memory is off" : "the ranks are on several hosts";
     if (options_.shared_memory && one_host)
       if (auto memory = share_memory(*member_, name, party, why)) return memory;
+    const std::string shown = fmt::format("{}, as {}", transport_name(), why);
+    const uint64_t number = std::hash<std::string>()(name) % 8192;
     try {
-      if (!transport_) transport_ = mpi_ && transport_name() == "mpi" ? mpi_ : open_transport(party);
+      if (!transport_ && mpi_ && transport_name() == "mpi") transport_ = mpi_;
+      if (!transport_ && party.size() < options_.size)  // all ranks share memory, these do not: they alone open it
+        return by_messages(party, open_transport(name, party), true, shown, number);
+      if (!transport_) transport_ = open_transport(name, party);
     } catch (const Error& error) {
       fail(error.kind(), error.where(), "{}, and {}", why, error.message());
     }
-    return by_messages(party, transport_, fmt::format("{}, as {}", transport_name(), why),
-                       std::hash<std::string>()(name) % 8192);
+    return by_messages(party, transport_, false, shown, number);
   }
 
   std::string transport_name() const {
     return options_.transport != "auto" ? options_.transport : options_.source == "mpirun" ? "mpi" : "gloo";
   }
 
-  // All ranks of the job open it, at the first group that needs it: the world, or (where all of the world share memory) none.
-  std::shared_ptr<Transport> open_transport(const Party& party) {
-    if (static_cast<int>(party.ranks.size()) != options_.size)
-      fail(ErrorKind::unsupported, "", "a group of ranks that share no memory needs a job that does not either");
-    const auto exchange = [&](const std::string& part) { return member_->exchange("transport", party.ranks, part); };
+  // Of these ranks, by their numbers in the party. The library connects on a thread of its own, which is left behind where a
+  // rank fails meanwhile: it would wait for that one until its timeout.
+  std::shared_ptr<Transport> open_transport(const std::string& name, const Party& party) {
+    struct Opening {
+      std::promise<std::shared_ptr<Transport>> made;
+      TransportSetup setup;
+    };
+    const auto exchange = [member = member_, what = name + " transport", ranks = party.ranks](const std::string& part) {
+      return member->exchange(what, ranks, part);
+    };
+    const auto opening = std::make_shared<Opening>();
+    opening->setup = {party.me, party.size(), host_, member_->timeout(), exchange};
+    std::future<std::shared_ptr<Transport>> made = opening->made.get_future();
+    const auto open = [opening, library = transport_name()] {
+      try {
+        opening->made.set_value(load_transport(library, opening->setup));
+      } catch (...) {
+        opening->made.set_exception(std::current_exception());
+      }
+    };
+    if (transport_name() == "mpi")
+      open();  // Open MPI ends on the thread on which it began
+    else
+      std::thread(open).detach();
+    while (made.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) member_->check(), stop_point();
     std::shared_ptr<Transport> transport;
     std::string fault;
     try {
-      transport = load_transport(transport_name(), {options_.rank, options_.size, host_, options_.timeout, exchange});
+      transport = made.get();
     } catch (const Error& thrown) {
       fault = thrown.what();
     }
     const std::vector<std::string> faults = exchange(fault);  // or it says who is dead or stopped
     for (size_t i = 0; i < faults.size(); ++i)
-      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", i, faults[i]);
+      if (!faults[i].empty()) fail(ErrorKind::io, "", "rank {}: {}", party.ranks[i], faults[i]);
     return transport;
   }
 
@@ -242,7 +266,7 @@ class Job {
   void take_turn(Group& group, const Request& request, uint64_t digest, std::span<const int> asked,
                  Turn::Clock::time_point start) {
     member_->begin(request, digest);
-    Turn turn(request, digest, *member_, group.party, asked, options_.timeout);
+    Turn turn(request, digest, *member_, group.party, asked, member_->timeout());
     turn.spins = !Beside::here();
     try {
       group.fabric->run(turn);
@@ -261,7 +285,7 @@ class Job {
 
   const JobOptions options_;
   std::unique_ptr<Hub> hub_;
-  std::unique_ptr<Member> member_;
+  std::shared_ptr<Member> member_;
   std::shared_ptr<Transport> transport_, mpi_;
   std::string host_;  // this host's address for the others
   mutable std::mutex mutex_;
@@ -287,8 +311,9 @@ Json Job::describe() const {
               {"size", options_.size},
               {"hosts", hosts},
               {"groups", groups},
-              {"timeout", options_.timeout},
+              {"timeout", member_ ? member_->timeout() : options_.timeout},
               {"connect_timeout", options_.connect_timeout},
+              {"bucket_bytes", kBucketBytes},
               {"described_by", options_.source},
               {"collectives", usage}};
   all["transport"] = groups.contains(kWorld) ? groups[kWorld]["transport"] : Json("none");
@@ -300,8 +325,10 @@ struct State {
   std::mutex mutex;
   std::shared_ptr<Job> job;  // null: not joined
   int joins = 0;
+  /// The group of the collective before, which that of the next one often is.
+  std::string last_name;
+  std::shared_ptr<Group> last;
   std::atomic<bool> several{false};
-  std::map<std::string, Fusion, std::less<>> fusion;
 };
 
 State& state() {
@@ -314,6 +341,12 @@ std::shared_ptr<Job> current() {
   return state().job;
 }
 
+void forget_last_group() {
+  std::unique_lock lock(state().mutex);
+  const std::shared_ptr<Group> last = std::move(state().last);
+  lock.unlock();  // before the group ends
+}
+
 // The child of a fork is no rank: were its copies of the connections left open, nobody would notice that the rank is dead.
 void forget_job_in_child() {
   State& mine = state();
@@ -321,11 +354,17 @@ void forget_job_in_child() {
   if (!mine.job) return;
   mine.job->abandon();
   new (&mine.job) std::shared_ptr<Job>();  // whose threads exist in the parent alone
+  new (&mine.last) std::shared_ptr<Group>();
   mine.joins = 0;
   mine.several = false;
 }
 
 }  // namespace
+
+std::string_view known_name(std::string_view name) {
+  return name.empty() || name == "hccl_world_group" || name == "nccl_world_group" || name == "mccl_world_group" ? kWorld
+                                                                                                                : name;
+}
 
 void join(const std::string& options) {
   const std::lock_guard lock(state().mutex);
@@ -344,15 +383,23 @@ void leave() {
   if (state().joins == 0) fail(ErrorKind::invalid_argument, "", "this process has not joined a job");
   if (--state().joins > 0 || !state().job) return;
   auto job = std::move(state().job);
-  state().fusion.clear();
+  forget_fusion();
   state().several = false;
   lock.unlock();
+  forget_last_group();
   job->leave();
 }
 
 bool joined() {
   const std::lock_guard lock(state().mutex);
   return state().joins > 0;
+}
+
+void set_timeout(double seconds) {
+  if (!(seconds > 0)) fail(ErrorKind::invalid_argument, "timeout", "is {} s, expected more than 0", seconds);
+  const auto job = current();
+  if (!job) fail(ErrorKind::invalid_argument, "timeout", "this process has not joined a job");
+  job->set_timeout(seconds);
 }
 
 bool several() { return state().several.load(std::memory_order_relaxed); }
@@ -381,63 +428,38 @@ void create_group(const std::string& name, const std::vector<int>& ranks) {
          fmt::join(ranks, ", "), size - 1);
   if (!job) fail(ErrorKind::invalid_argument, name, "cannot be created: this process has not joined a job");
   job->create(name, ranks);
+  forget_last_group();
 }
 
 void destroy_group(const std::string& name) {
   const auto job = current();
   if (!job || known_name(name) == kWorld) fail(ErrorKind::invalid_argument, name, "cannot be destroyed");
   job->destroy(name);
+  forget_last_group();
 }
 
 void run(const Request& request) {
   Request named = request;
   named.group = known_name(request.group);
-  if (auto job = current()) return job->run(named);
+  State& mine = state();
+  std::unique_lock lock(mine.mutex);
+  if (const auto job = mine.job) {
+    if (!mine.last || mine.last_name != named.group) mine.last = job->find(named.group), mine.last_name = named.group;
+    const auto group = mine.last;
+    lock.unlock();
+    return job->run(named, group);
+  }
+  lock.unlock();
   if (named.group != kWorld)
     fail(ErrorKind::not_found, std::string(named.group), "is no group: this process is in no job");
   check_size(named, 1);
   run_alone(named);
 }
 
-void set_fusion(const std::string& group, const std::string& strategy) {
-  const Json json = Json::parse(strategy, nullptr, false);
-  if (!json.is_object()) fail(ErrorKind::invalid_argument, "strategy", "is no JSON object");
-  Fusion fusion;
-  try {
-    for (const auto& [key, value] : json.items()) {
-      if (key == "bytes")
-        fusion.bytes = value.get<int64_t>();
-      else if (key == "indices")
-        fusion.indices = value.get<std::vector<int64_t>>();
-      else if (key == "percents")
-        fusion.percents = value.get<std::vector<int64_t>>();
-      else if (key == "none")
-        fusion.none = value.get<bool>();
-      else
-        fail(ErrorKind::invalid_argument, key, "is no strategy, expected bytes, indices, percents or none");
-    }
-  } catch (const Json::exception&) {
-    fail(ErrorKind::invalid_argument, "strategy", "is {}", strategy);
-  }
-  if (!std::is_sorted(fusion.indices.begin(), fusion.indices.end()) || fusion.bytes < 1)
-    fail(ErrorKind::invalid_argument, "strategy", "is {}: indices rise, bytes are above 0", strategy);
-  int64_t sum = 0;
-  for (int64_t percent : fusion.percents) sum += percent;
-  if (!fusion.percents.empty() && sum != 100)
-    fail(ErrorKind::invalid_argument, "percents", "sum up to {}, expected 100", sum);
-  const std::lock_guard lock(state().mutex);
-  state().fusion[std::string(known_name(group))] = fusion;
-}
-
-Fusion fusion_of(std::string_view group) {
-  const std::lock_guard lock(state().mutex);
-  auto found = state().fusion.find(known_name(group));
-  return found == state().fusion.end() ? Fusion() : found->second;
-}
-
 std::string describe() {
   const auto job = current();
-  const Json alone = {{"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}};
+  const Json alone = {
+      {"rank", 0}, {"size", 1}, {"hosts", {host_name()}}, {"transport", "none"}, {"bucket_bytes", kBucketBytes}};
   return (job ? job->describe() : alone).dump();
 }
 

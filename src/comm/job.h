@@ -11,6 +11,9 @@
 
 namespace cairn::comm {
 
+/// All names of the group of all ranks mean "world".
+std::string_view known_name(std::string_view name);
+
 /// Joins the job that the options (JSON, may be empty) and the environment describe; nests. Throws Error.
 void join(const std::string& options);
 /// Undoes one join. The last one waits until the others have left as well, at most for the job's timeout.
@@ -34,14 +37,21 @@ void check_size(const Request& request);
 /// Carries out a collective of this rank, of a group of one rank without a job as well. Throws Error.
 void run(const Request& request);
 
+/// How long collectives wait for another rank from now on. Throws Error invalid_argument.
+void set_timeout(double seconds);
+
+/// How many bytes of gradients are reduced together unless something else is said: docs/dev/performance.md.
+inline constexpr int64_t kBucketBytes = 8 << 20;
+
 /// How all_reduce nodes are put together (cairn_job_set_fusion).
 struct Fusion {
-  int64_t bytes = 32 << 20;
+  int64_t bytes = kBucketBytes;
   std::vector<int64_t> indices, percents;
   bool none = false;
 };
 void set_fusion(const std::string& group, const std::string& strategy);
 Fusion fusion_of(std::string_view group);
+void forget_fusion();
 
 /// JSON, as for cairn_job_describe().
 std::string describe();

@@ -140,12 +140,12 @@ std::vector<std::string> Member::exchange(const std::string& what, const std::ve
   send({{"type", "exchange"}, {"key", key}, {"what", what}, {"ranks", ranks}, {"part", to_hex(part)}});
   lock.lock();
   const auto ready = [&] { return exchanged_.count(key) || failed(); };
-  if (!news_.wait_for(lock, std::chrono::duration<double>(timeout_), ready)) {
+  if (!news_.wait_for(lock, std::chrono::duration<double>(timeout()), ready)) {
     lock.unlock();
     const std::string_view place = Place::current();
     const std::string text =
         fmt::format("the members of \"{}\" to create it{}{}", what, place.empty() ? "" : " at ", place);
-    inquire({{"key", key}, {"text", text}, {"ranks", ranks}, {"waited", timeout_}}, "for " + text);
+    inquire({{"key", key}, {"text", text}, {"ranks", ranks}, {"waited", timeout()}}, "for " + text);
   }
   if (!exchanged_.count(key)) {
     lock.unlock();
@@ -194,7 +194,7 @@ void Member::overdue(const Request& request, std::span<const int> ranks, double 
 }
 
 void Member::inquire(Json report, const std::string& where) {
-  const double grace = std::clamp(timeout_ / 4, 0.5, 3.0), waited = report["waited"];
+  const double grace = std::clamp(timeout() / 4, 0.5, 3.0), waited = report["waited"];
   report["type"] = "overdue", report["rank"] = rank_, report["grace"] = grace;
   send(report);
   await_failure(2 * grace + 1);

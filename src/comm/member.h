@@ -30,6 +30,8 @@ class Member {
   void abandon();
 
   const std::vector<Json>& members() const { return members_; }
+  void set_timeout(double seconds) { timeout_.store(seconds); }
+  double timeout() const { return timeout_.load(); }
   /// What every one of the ranks gives, in their order. All call it with equal ranks; `what` names the purpose in errors.
   std::vector<std::string> exchange(const std::string& what, const std::vector<int>& ranks, const std::string& part);
 
@@ -73,7 +75,7 @@ class Member {
   Json calls() const;
 
   const int rank_;
-  const double timeout_;
+  std::atomic<double> timeout_;  // seconds
   Socket hub_, wake_, woken_;
   FrameReader frames_;
   std::vector<Json> members_;

@@ -16,9 +16,10 @@ namespace cairn::comm {
 
 namespace {
 
-constexpr int kFewRanks = 16;                             // all greet each other directly
-constexpr size_t kInside = 2048;                          // bytes of a tensor that travel with the greeting
-constexpr int64_t kSegment = 8 << 20;                     // bytes that are reduced at once
+constexpr int kFewRanks = 16;          // all greet each other directly
+constexpr size_t kInside = 2048;       // bytes of a tensor that travel with the greeting
+constexpr int64_t kSegment = 8 << 20;  // bytes that are reduced at once
+constexpr size_t kPiece = 64 << 10;  // mean bytes of the tensors of a bucket from which each is sent from its own place
 constexpr size_t kLetter = 256 << 10, kMostLetters = 16;  // bytes of a message that does not hold its sender up
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
 
@@ -96,8 +97,8 @@ class Guard {
 
 class Messages final : public Fabric {
  public:
-  Messages(const Party& party, std::shared_ptr<Transport> transport, std::string name, uint64_t group)
-      : party_(party), size_(static_cast<size_t>(party.size())), transport_(std::move(transport)),
+  Messages(const Party& party, std::shared_ptr<Transport> transport, bool own, std::string name, uint64_t group)
+      : party_(party), size_(static_cast<size_t>(party.size())), transport_(std::move(transport)), own_(own),
         name_(std::move(name)), tag_(group * 4), guard_(*transport_) {}
 
   std::string name() const override { return name_; }
@@ -147,6 +148,12 @@ class Messages final : public Fabric {
           },
           from);
     }
+    void send(int to, const Elements& elements, const Part& part) {
+      elements.each(part.first, part.count, [&](const char* data, size_t bytes) { send(to, data, bytes); });
+    }
+    void receive(int from, const Elements& elements, const Part& part) {
+      elements.each(part.first, part.count, [&](char* data, size_t bytes) { receive(from, data, bytes); });
+    }
     void wait(Turn& turn) {
       for (const Pending& each : pending_)
         if (!each.operation || fabric_.guard_.wait(turn, each.other, each.operation) != Transport::State::done)
@@ -166,7 +173,7 @@ class Messages final : public Fabric {
     std::vector<Pending> pending_;
   };
 
-  int rank_of(int member) const { return party_.ranks[static_cast<size_t>(member)]; }
+  int rank_of(int member) const { return own_ ? member : party_.ranks[static_cast<size_t>(member)]; }
   int other(int step) const { return (party_.me + step + party_.size()) % party_.size(); }
 
   // Shows every rank, directly or through others, what this one calls; then each has been here. Up to kFewRanks ranks give
@@ -200,22 +207,6 @@ class Messages final : public Fabric {
     return list;
   }
 
-  // output = this rank's part (of `part` elements) of the reduction; `parts(i)` is what rank i reduces.
-  void reduce_part(Turn& turn, FunctionRef<const void*(int)> parts, FunctionRef<int64_t(int)> counts, void* output) {
-    const Request& request = turn.request;
-    const size_t width = request.dtype.size(), mine = static_cast<size_t>(counts(party_.me)) * width;
-    if (scratch_.size() < size_ * mine) scratch_.resize(size_ * mine);
-    Batch batch(*this, 1);
-    for (int step = 1; step < party_.size(); ++step)
-      batch.receive(other(-step), scratch_.data() + static_cast<size_t>(other(-step)) * mine, mine);
-    for (int step = 1; step < party_.size(); ++step)
-      batch.send(other(step), parts(other(step)), static_cast<size_t>(counts(other(step))) * width);
-    batch.wait(turn);
-    combine(request.reduction, request.dtype,
-            sources(parts(party_.me), [&](size_t i) -> const void* { return scratch_.data() + i * mine; }), output,
-            static_cast<size_t>(counts(party_.me)));
-  }
-
   void all_reduce(Turn& turn) {
     const Request& request = turn.request;
     const size_t width = request.dtype.size();
@@ -234,67 +225,96 @@ class Messages final : public Fabric {
     const int64_t segment = kSegment / static_cast<int64_t>(width);
     for (int64_t first = 0; first < count; first += segment) {
       const int64_t now = std::min(segment, count - first);
-      const char* input = from.place(first, now);
-      char* output = to.place(first, now);
-      if (!input || !output) segment_.resize(static_cast<size_t>(kSegment));
-      if (!input) from.read(first, now, segment_.data());
-      all_reduce_segment(turn, input ? input : segment_.data(), output ? output : segment_.data(), now);
-      if (!output) to.write(first, now, segment_.data());
+      size_t pieces = 0;
+      from.each(first, now, [&](char*, size_t) { ++pieces; });
+      if (static_cast<size_t>(now) * width >= pieces * kPiece) {  // which all ranks see alike
+        all_reduce_segment(turn, from, to, first, now);
+        continue;
+      }
+      segment_.resize(static_cast<size_t>(kSegment));
+      const Elements together(segment_.data(), now, width);
+      from.read(first, now, segment_.data());
+      all_reduce_segment(turn, together, together, 0, now);
+      to.write(first, now, segment_.data());
     }
   }
 
-  void all_reduce_segment(Turn& turn, const char* input, char* output, int64_t count) {
-    const size_t width = turn.request.dtype.size();
-    reduce_segment(turn, input, output, count);
+  void all_reduce_segment(Turn& turn, const Elements& from, const Elements& to, int64_t first, int64_t count) {
+    reduce_segment(turn, from, to, first, count);
     Batch batch(*this, 1);
-    const auto part = [&](int i) { return part_of(count, party_.size(), i); };
-    const auto place = [&](int i) { return at(output, part(i).first, width); };
-    const auto size = [&](int i) { return static_cast<size_t>(part(i).count) * width; };
-    for (int step = 1; step < party_.size(); ++step)
-      batch.receive(other(-step), place(other(-step)), size(other(-step)));
-    for (int step = 1; step < party_.size(); ++step) batch.send(other(step), place(party_.me), size(party_.me));
+    for (int step = 1; step < party_.size(); ++step) batch.receive(other(-step), to, part(first, count, other(-step)));
+    for (int step = 1; step < party_.size(); ++step) batch.send(other(step), to, part(first, count, party_.me));
     batch.wait(turn);
   }
 
-  // Leaves this rank's part of the sum at its place in `output`.
-  void reduce_segment(Turn& turn, const char* input, char* output, int64_t count) {
-    const size_t width = turn.request.dtype.size();
-    const auto part = [&](int i) { return part_of(count, party_.size(), i); };
-    reduce_part(
-        turn, [&](int i) -> const void* { return at(input, part(i).first, width); },
-        [&](int i) { return part(i).count; }, at(output, part(party_.me).first, width));
+  // What rank i reduces of these elements.
+  Part part(int64_t first, int64_t count, int i) const {
+    Part made = part_of(count, party_.size(), i);
+    made.first += first;
+    return made;
+  }
+
+  // Leaves this rank's part of the sum at its place in `to`.
+  void reduce_segment(Turn& turn, const Elements& from, const Elements& to, int64_t first, int64_t count) {
+    const Request& request = turn.request;
+    const size_t width = request.dtype.size();
+    const Part mine = part(first, count, party_.me);
+    const size_t bytes = static_cast<size_t>(mine.count) * width;
+    if (scratch_.size() < size_ * bytes) scratch_.resize(size_ * bytes);
+    Batch batch(*this, 1);
+    for (int step = 1; step < party_.size(); ++step) {
+      char* theirs = scratch_.data() + static_cast<size_t>(other(-step)) * bytes;
+      from.each(mine.first, mine.count,
+                [&](char*, size_t now) { batch.receive(other(-step), theirs, now), theirs += now; });
+    }
+    for (int step = 1; step < party_.size(); ++step) batch.send(other(step), from, part(first, count, other(step)));
+    batch.wait(turn);
+    size_t offset = 0;
+    from.each(mine.first, mine.count, [&](const char* own, size_t now) {
+      combine(request.reduction, request.dtype,
+              sources(own, [&](size_t i) -> const void* { return scratch_.data() + i * bytes + offset; }),
+              to.place(mine.first + static_cast<int64_t>(offset / width)), now / width);
+      offset += now;
+    });
   }
 
   void reduce_to(Turn& turn) {
     const Request& request = turn.request;
-    const size_t width = request.dtype.size();
-    const int64_t count = request.count(), segment = kSegment / static_cast<int64_t>(width);
+    const int64_t count = request.count(), segment = kSegment / static_cast<int64_t>(request.dtype.size());
     const int root = static_cast<int>(request.root);
+    const Elements from = Elements::operand(request), to = Elements::result(request);
     greet(turn, 0, nullptr);
     for (int64_t first = 0; first < count; first += segment) {
       const int64_t now = std::min(segment, count - first);
-      char* output = at(request.output, first, width);
-      reduce_segment(turn, at(request.input, first, width), output, now);
+      reduce_segment(turn, from, to, first, now);
       Batch batch(*this, 1);
-      const auto part = [&](int i) { return part_of(now, party_.size(), i); };
-      const auto bytes = [&](int i) { return static_cast<size_t>(part(i).count) * width; };
-      if (party_.me != root) batch.send(root, at(output, part(party_.me).first, width), bytes(party_.me));
+      if (party_.me != root) batch.send(root, to, part(first, now, party_.me));
       for (int i = 0; party_.me == root && i < party_.size(); ++i)
-        if (i != root) batch.receive(i, at(output, part(i).first, width), bytes(i));
+        if (i != root) batch.receive(i, to, part(first, now, i));
       batch.wait(turn);
     }
-    if (party_.me != root) std::memset(request.output, 0, static_cast<size_t>(count) * width);
+    if (party_.me != root) to.clear();
   }
 
+  // Each rank's part lies in one piece.
   void reduce_scatter(Turn& turn) {
     const Request& request = turn.request;
     const size_t width = request.dtype.size();
     const int64_t each = request.count() / party_.size(), segment = kSegment / static_cast<int64_t>(width);
     greet(turn, 0, nullptr);
-    for (int64_t first = 0; first < each; first += segment)
-      reduce_part(
-          turn, [&](int i) -> const void* { return at(request.input, i * each + first, width); },
-          [&](int) { return std::min(segment, each - first); }, at(request.output, first, width));
+    for (int64_t first = 0; first < each; first += segment) {
+      const auto now = static_cast<size_t>(std::min(segment, each - first)), bytes = now * width;
+      const auto given = [&](int i) { return at(request.input, i * each + first, width); };
+      if (scratch_.size() < size_ * bytes) scratch_.resize(size_ * bytes);
+      Batch batch(*this, 1);
+      for (int step = 1; step < party_.size(); ++step)
+        batch.receive(other(-step), scratch_.data() + static_cast<size_t>(other(-step)) * bytes, bytes);
+      for (int step = 1; step < party_.size(); ++step) batch.send(other(step), given(other(step)), bytes);
+      batch.wait(turn);
+      combine(request.reduction, request.dtype,
+              sources(given(party_.me), [&](size_t i) -> const void* { return scratch_.data() + i * bytes; }),
+              at(request.output, first, width), now);
+    }
   }
 
   void gather(Turn& turn, int root) {
@@ -429,6 +449,7 @@ class Messages final : public Fabric {
   const Party party_;
   const size_t size_;
   std::shared_ptr<Transport> transport_;
+  const bool own_;  // of this group
   const std::string name_;
   const uint64_t tag_;
   Greeting mine_{};
@@ -440,9 +461,9 @@ class Messages final : public Fabric {
 
 }  // namespace
 
-std::unique_ptr<Fabric> by_messages(const Party& party, std::shared_ptr<Transport> transport, const std::string& name,
-                                    uint64_t group) {
-  return std::make_unique<Messages>(party, std::move(transport), name, group);
+std::unique_ptr<Fabric> by_messages(const Party& party, std::shared_ptr<Transport> transport, bool own,
+                                    const std::string& name, uint64_t group) {
+  return std::make_unique<Messages>(party, std::move(transport), own, name, group);
 }
 
 }  // namespace cairn::comm

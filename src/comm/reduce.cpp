@@ -70,10 +70,21 @@ struct Least {
   }
 };
 
+/// Of two sources, one of which `to` may be.
+template <class T, class Operation>
+void combine_two(const T* a, const T* b, T* to, size_t count) {
+#pragma GCC ivdep
+  for (size_t i = 0; i < count; ++i) to[i] = Operation::of(a[i], b[i]);
+}
+
 // Blocks stay in the first cache while every source is added to them.
 template <class T, class Operation>
 void combine_with(std::span<const void* const> sources, void* to, size_t count, bool mean) {
   using Wide = typename Element<T>::Wide;
+  if constexpr (std::is_same_v<T, Wide>)
+    if (sources.size() == 2 && !mean)
+      return combine_two<T, Operation>(static_cast<const T*>(sources[0]), static_cast<const T*>(sources[1]),
+                                       static_cast<T*>(to), count);
   constexpr size_t kBlock = 1024;
   Wide sums[kBlock];
   for (size_t first = 0; first < count; first += kBlock) {

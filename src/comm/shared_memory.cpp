@@ -28,6 +28,7 @@ constexpr size_t kHalf = 512 << 10;  // bytes of a slot for one round
 constexpr size_t kSmall = 32 << 10;  // all ranks reduce everything up to here: one round instead of two
 constexpr size_t kMail = 128 << 10;  // bytes of a message that are on the way at once, in two halves
 constexpr auto kSpin = std::chrono::microseconds(100);
+constexpr auto kYield = std::chrono::microseconds(500);
 constexpr int kGlances = 64;
 constexpr long kSlice = 20'000'000;  // ns between two looks at the other ranks
 
@@ -37,7 +38,12 @@ struct Counter {
   std::atomic<uint32_t> sleepers{0};
 
   void set(uint32_t next) {
-    value.store(next);
+    value.store(next, std::memory_order_release);
+    wake();
+  }
+  /// Whoever stores a value calls it afterwards. The fence waits for the stores before it, so that it is cheap a little later.
+  void wake() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleepers.load()) syscall(SYS_futex, &value, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
   }
   bool reached(uint32_t wanted) const { return static_cast<int32_t>(value.load() - wanted) >= 0; }
@@ -64,7 +70,8 @@ class SharedMemory final : public Fabric {
            size * size * 2 * kMail;
   }
 
-  /// `spins`: whether every member has a processor to itself, so that it may wait on it for a short time.
+  /// `spins`: whether every member has a processor to itself, so that it may wait on it for a short time. Otherwise it leaves
+  /// the processor to others for a short time before it sleeps, which takes longer to wake up from.
   SharedMemory(const Party& party, void* memory, size_t bytes, bool spins)
       : party_(party), size_(static_cast<size_t>(party.size())), me_(static_cast<size_t>(party.me)), memory_(memory),
         bytes_(bytes), spins_(spins), slots_of_(size_), sources_(size_) {
@@ -100,31 +107,35 @@ class SharedMemory final : public Fabric {
  private:
   using Clock = Turn::Clock;
 
-  void wait(Turn& turn, Counter& counter, uint32_t wanted, int other) const {
-    const bool spins = turn.spins && spins_;
-    for (int i = 0; i < (spins ? kGlances : 1); ++i) {  // too short to be worth a look at the clock
-      if (counter.reached(wanted)) return;
-      __builtin_ia32_pause();
-    }
+  /// `posted`: of this rank, stored already; whoever sleeps until then is woken once the first glances have shown nothing.
+  void wait(Turn& turn, Counter& counter, uint32_t wanted, int other, Counter* posted = nullptr) const {
+    if (seen(counter, wanted, turn.spins && spins_ ? kGlances : 1))
+      return;  // too short to be worth a look at the clock
+    if (posted) posted->wake();
     const auto since = Clock::now();
-    while (spins && Clock::now() - since < kSpin)
-      for (int i = 0; i < kGlances; ++i) {
-        if (counter.reached(wanted)) {
-          turn.waited += std::chrono::duration<double>(Clock::now() - since).count();
-          return;
-        }
-        __builtin_ia32_pause();
-      }
+    const auto awake = !turn.spins ? Clock::duration::zero()
+                       : spins_    ? Clock::duration(kSpin)
+                                   : Clock::duration(kYield);
+    while (!seen(counter, wanted, spins_ ? kGlances : 1) && Clock::now() - since < awake)
+      if (!spins_) sched_yield();
     const timespec slice{0, kSlice};
     while (!counter.reached(wanted)) {
       counter.sleepers.fetch_add(1);
-      const uint32_t seen = counter.value.load();
-      if (static_cast<int32_t>(seen - wanted) < 0)
-        syscall(SYS_futex, &counter.value, FUTEX_WAIT, seen, &slice, nullptr, 0);
+      const uint32_t value = counter.value.load();
+      if (static_cast<int32_t>(value - wanted) < 0)
+        syscall(SYS_futex, &counter.value, FUTEX_WAIT, value, &slice, nullptr, 0);
       counter.sleepers.fetch_sub(1);
       if (!counter.reached(wanted)) turn.look(other, since);
     }
     turn.waited += std::chrono::duration<double>(Clock::now() - since).count();
+  }
+
+  static bool seen(const Counter& counter, uint32_t wanted, int glances) {
+    for (int i = 0; i < glances; ++i) {
+      if (counter.reached(wanted)) return true;
+      __builtin_ia32_pause();
+    }
+    return false;
   }
 
   template <class Write, class Read>
@@ -134,12 +145,16 @@ class SharedMemory final : public Fabric {
     for (size_t i = 0; i < size_; ++i) slots_of_[i] = slots_ + (2 * i + half) * kHalf;
     write(slots_of_[me_]);
     seats_[me_].digests[half] = turn.digest;
-    seats_[me_].posted.set(number);
-    for (size_t step = 1; step < size_; ++step) {
+    Counter& mine = seats_[me_].posted;
+    mine.value.store(number, std::memory_order_release);
+    bool agree = true;
+    for (size_t step = 1; step < size_ && agree; ++step) {
       const size_t other = (me_ + step) % size_;
-      wait(turn, seats_[other].posted, number, static_cast<int>(other));
-      if (seats_[other].digests[half] != turn.digest) turn.disagree();
+      wait(turn, seats_[other].posted, number, static_cast<int>(other), &mine);
+      agree = seats_[other].digests[half] == turn.digest;
     }
+    mine.wake();
+    if (!agree) turn.disagree();
     read();
   }
 
@@ -166,13 +181,11 @@ class SharedMemory final : public Fabric {
     const Elements from = Elements::operand(request), to = Elements::result(request);
     const bool takes = root < 0 || root == party_.me;
     const auto reduce = [&](int64_t first, int64_t elements, size_t offset) {
-      const char* own = from.place(first, elements);
-      char* place = to.place(first, elements);
-      if (!own || !place) scratch_.resize(std::max(scratch_.size(), static_cast<size_t>(elements) * width));
-      if (!own) from.read(first, elements, scratch_.data());
-      combine(request.reduction, request.dtype, sources(own ? own : scratch_.data(), offset),
-              place ? place : scratch_.data(), static_cast<size_t>(elements));
-      if (!place) to.write(first, elements, scratch_.data());
+      from.each(first, elements, [&](const char* own, size_t bytes) {
+        const auto piece = static_cast<int64_t>(bytes / width);
+        combine(request.reduction, request.dtype, sources(own, offset), to.place(first), static_cast<size_t>(piece));
+        first += piece, offset += bytes;
+      });
     };
     if (static_cast<size_t>(count) * width <= kSmall) {
       round(
@@ -183,6 +196,7 @@ class SharedMemory final : public Fabric {
             for (size_t i = 0; i < size_; ++i) fetch_to_read(slots_of_[i], bytes);
             reduce(0, count, 0);
             fetch_to_write(slots_ + (2 * me_ + (rounds_ + 1) % 2) * kHalf, bytes);  // for the next one
+            fetch_to_write(reinterpret_cast<const char*>(&seats_[me_]), sizeof(Seat));
           });
     } else {
       const int64_t chunk = static_cast<int64_t>(kHalf / 2 / width);
@@ -389,7 +403,6 @@ class SharedMemory final : public Fabric {
   std::vector<uint32_t> sent_, taken_;  // halves of messages, by the other rank
   std::vector<char*> slots_of_;         // of all ranks in the current round
   std::vector<const void*> sources_;    // of a reduction
-  std::vector<char> scratch_;
 };
 
 void* map(int file, size_t bytes) {

@@ -250,6 +250,7 @@ std::map<std::string, std::string> recorded_options(const Conversion& conversion
   put("keep_dtype", joined(conversion.precision.keep, same));
   put("disabled_passes", joined(conversion.disabled_passes, same));
   if (conversion.keep_memory) put("disable_reuse_memory", "1");
+  if (conversion.deterministic) put("deterministic", "1");
   if (conversion.external_weights) put("external_weight", "1");
   return record;
 }
@@ -290,6 +291,7 @@ Converted convert(const Conversion& given) {
   set_output_types(module, conversion.output_types);
   module.disabled_passes = conversion.disabled_passes;
   module.keep_memory = conversion.keep_memory;
+  if (conversion.deterministic) module.metadata["deterministic"] = "1";
   verify(module);
 
   Module optimised = clone(module);

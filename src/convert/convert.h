@@ -31,6 +31,7 @@ struct Conversion {
   std::vector<std::string> disabled_passes;
   bool keep_memory = false;  // no two values share memory
   bool external_weights = false;
+  bool deterministic = false;  // convolutions by their definition alone
 };
 /// The options of the conversion by the platform's names, as recorded in the file.
 std::map<std::string, std::string> recorded_options(const Conversion& conversion);

@@ -174,7 +174,7 @@ double badness(const std::vector<Row>& outputs) {
 std::vector<double> Allowance::of(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const {
   std::vector<double> allowed(outputs.size(), 0);
   if (load) {
-    auto model = Model::make(load(), {.threads = threads, .engines = {"reference"}, .optimise = false});
+    auto model = Model::make(load(), {.threads = threads, .engines = engines, .optimise = false});
     const Trace plain = trace_run(*model, inputs, {.keep = false});
     for (uint64_t seed : kSeeds) {
       const Trace moved = trace_run(*model, inputs, {.noise = seed, .keep = false});
@@ -208,7 +208,9 @@ void widen(const Subject& subject, const Trace& plain, const std::vector<Tensor>
                         if (subject.before_passes) subject.before_passes(module);
                         return module;
                       },
-                      subject.threads, options.factor};
+                      subject.threads,
+                      {"reference"},
+                      options.factor};
   std::vector<Tensor> outputs;
   for (const auto& [name, tensor] : plain.outputs) outputs.push_back(tensor);
   const std::vector<double> allowed = allowance.of(inputs, outputs);

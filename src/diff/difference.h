@@ -97,11 +97,12 @@ Result find_difference(const Subject& subject, const Golden& golden, const std::
 const Tensor* find_output(const std::vector<std::pair<std::string, Tensor>>& list, const std::string& name);
 
 /// How far two right results of an output may be apart: `factor` times what moved when every operator of the model, done
-/// alone by the reference engine, was moved by what rounding in it could do, and the rounding of the output itself. Without
-/// `load` (too large to run so) the latter alone.
+/// alone by the reference engine, was moved by what rounding in it could do, and the rounding of the output itself. By other
+/// engines, which round less often, it is less. Without `load` (too large to run so) the rounding of the output alone.
 struct Allowance {
   std::function<Module()> load;
   int threads = 0;
+  std::vector<std::string> engines = {"reference"};
   double factor = Options{}.factor;
 
   std::vector<double> of(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;

@@ -13,12 +13,12 @@ inline constexpr std::string_view kDifferencePage = R"page(<!DOCTYPE html>
 .tile b{font-size:20px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}.culprit{border-left:4px solid var(--fail)}
 code{font:12px ui-monospace,monospace;overflow-wrap:anywhere}tbody tr:hover{background:color-mix(in srgb,var(--accent) 8%,transparent)}
 input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--line);border-radius:6px;padding:5px 8px}
-.row{display:flex;gap:10px;align-items:center;margin-bottom:10px}.row h2{margin:0;flex:1}
+.row{display:flex;gap:10px;align-items:center;margin-bottom:10px;flex-wrap:wrap}.row h2{margin:0;flex:1}
 @media(max-width:800px){.tiles{grid-template-columns:1fr 1fr}}
 </style></head><body><main>
 <h1 id="title"></h1><div class="soft" id="paths"></div><div class="tiles" id="tiles"></div><div id="culprits"></div>
 <div class="card"><h2>Error along the network, in units of what rounding explains</h2><svg id="chart" role="img" aria-label="error over what rounding explains, by operator in order of computation"></svg></div>
-<div class="card"><h2>Outputs</h2><div id="outputs"></div></div>
+<div class="card"><h2>Outputs</h2><div class="scroll" id="outputs"></div></div>
 <div class="card"><div class="row"><h2>Every value that both have</h2><input id="filter" placeholder="name or type" aria-label="filter"></div><div class="scroll" id="rows"></div><div class="soft" id="below"></div></div>
 </main><script>
 const data=/*DATA*/;

@@ -17,7 +17,7 @@ input{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--lin
 @media(max-width:800px){.tiles{grid-template-columns:1fr 1fr}}
 </style></head><body><main>
 <h1>Rounding against float64</h1><div class="soft" id="paths"></div><div class="tiles" id="tiles"></div>
-<div class="card"><h2>Error along the network, root mean square over that of the value</h2><svg id="chart" viewBox="0 0 1200 260" role="img" aria-label="error of both sides against float64, by operator in order of computation"></svg></div>
+<div class="card"><h2>Error along the network, root mean square over that of the value</h2><svg id="chart" role="img" aria-label="error of both sides against float64, by operator in order of computation"></svg></div>
 <div class="card"><h2>Outputs</h2><div class="scroll" id="outputs"></div></div>
 <div class="card"><div class="row"><h2>Operators</h2><input id="filter" placeholder="name or type" aria-label="filter"></div><div class="scroll" id="rows"></div></div>
 </main><script>
@@ -28,9 +28,10 @@ const cls=r=>r.larger==="mine"?(r.first?"fail":"warning"):"pass",word=r=>r.mine=
 $("paths").textContent="mine: "+data.mine+"; theirs: "+data.theirs+"; truth: "+data.truth;
 for(const[t,v]of[["ours is larger",data.larger.mine],["theirs is larger",data.larger.theirs],["alike, within 1.5 times",data.larger.alike],["outputs where ours is larger",data.outputs.filter(r=>r.larger==="mine").length]]){const d=el("div",undefined,"tile");d.append(el("b",String(v)),el("span",t,"soft"));$("tiles").append(d)}
 const svg=(tag,at)=>{const e=document.createElementNS("http://www.w3.org/2000/svg",tag);for(const k in at)e.setAttribute(k,at[k]);return e};
-{const c=$("chart"),rows=data.rows.filter(r=>r.size>0),share=(r,s)=>r[s]===null?NaN:r[s].rms/r.size,all=rows.flatMap(r=>[share(r,"mine"),share(r,"theirs")]).filter(v=>v>0&&Number.isFinite(v));
+{const c=$("chart"),W=Math.max(300,c.clientWidth||1200),rows=data.rows.filter(r=>r.size>0),share=(r,s)=>r[s]===null?NaN:r[s].rms/r.size,all=rows.flatMap(r=>[share(r,"mine"),share(r,"theirs")]).filter(v=>v>0&&Number.isFinite(v));
+c.setAttribute("viewBox","0 0 "+W+" 260");
 if(!all.length){const t=svg("text",{x:20,y:30});t.textContent="no value errs on both sides";c.append(t)}else{
-const lo=Math.floor(Math.log10(Math.min(...all))),hi=Math.max(lo+1,Math.ceil(Math.log10(Math.max(...all)))),L=62,R=1188,T=24,B=220,X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/(rows.length-1),Y=v=>B-(B-T)*(Math.log10(v)-lo)/(hi-lo);
+const lo=Math.floor(Math.log10(Math.min(...all))),hi=Math.max(lo+1,Math.ceil(Math.log10(Math.max(...all)))),L=62,R=W-12,T=24,B=220,X=i=>rows.length===1?(L+R)/2:L+(R-L)*i/(rows.length-1),Y=v=>B-(B-T)*(Math.log10(v)-lo)/(hi-lo);
 for(let e=lo;e<=hi;e++){c.append(svg("line",{x1:L,x2:R,y1:Y(10**e),y2:Y(10**e),stroke:"var(--line)"}));const t=svg("text",{x:L-8,y:Y(10**e)+4,"text-anchor":"end"});t.textContent="1e"+e;c.append(t)}
 for(const[side,colour,name,x]of[["theirs","var(--soft)","theirs",L+70],["mine","var(--accent)","ours",L]]){
 const at=rows.map((r,i)=>[X(i),share(r,side)]).filter(p=>p[1]>0);c.append(svg("polyline",{points:at.map(p=>p[0]+","+Y(p[1])).join(" "),fill:"none",stroke:colour,"stroke-width":1.5}));

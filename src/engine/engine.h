@@ -109,6 +109,8 @@ struct MakeContext {
   int threads = 1;
   /// Whether a value is no constant but the same in every turn of the loop around it.
   FunctionRef<bool(const Value*)> stays = kNothingStays;
+  /// Whether convolutions may go by Winograd's method, whose rounding differs from that of sums of products.
+  bool winograd = false;
 };
 
 /// A kernel that was considered for a group; `refusal` is empty when it takes the group.

@@ -56,8 +56,6 @@ constexpr Respelling kRespellings[] = {
     {"tf.keras.optimizers.experimental", "tf.keras.optimizers"},
     {"tf.keras.models.Sequential", "tf.keras.Sequential"},
     {"tf.keras.models.Model", "tf.keras.Model"},
-    {"tf.keras.engine.training.Model", "tf.keras.Model"},
-    {"tf.keras.layers.core", "tf.keras.layers"},
     {"tf.contrib.keras", "tf.keras"},
     {"tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator"},
     {"tf.contrib.tpu.RunConfig", "tf.estimator.tpu.RunConfig"},
@@ -232,6 +230,27 @@ constexpr std::array kNpuInit = {
     "npu_keras_optimizer", "NpuEmptyHook"};
 // clang-format on
 
+/// Where a name of a module of Keras 2.0 to 2.3 that is not public any more is public: tf.keras.layers.core.Dense ->
+/// tf.keras.layers.Dense, with what follows it; "" where it is not.
+std::string public_in_keras(std::string_view name) {
+  constexpr std::string_view kKeras = "tf.keras.";
+  if (!name.starts_with(kKeras)) return "";
+  const size_t first = name.find('.', kKeras.size());
+  if (first == name.npos) return "";
+  const std::string_view part = name.substr(0, first);  // tf.keras.layers
+  const bool engine = part == "tf.keras.engine";
+  size_t begin = name.find_first_of(".:", first + 1);  // of the name in that module
+  if (begin == name.npos || name[begin] == ':' || api_exists(name.substr(0, begin))) begin = engine ? first : name.npos;
+  if (begin == name.npos) return "";
+  const size_t end = std::min(name.find_first_of(".:", begin + 1), name.size());
+  const std::string member(name.substr(begin, end - begin));  // ".Dense"
+  for (std::string_view home : {engine ? std::string_view("tf.keras.layers") : part, std::string_view("tf.keras")}) {
+    if (std::string found = std::string(home) + member; api_exists(found)) return found + std::string(name.substr(end));
+    if (!engine) break;
+  }
+  return "";
+}
+
 bool is_capitalised(std::string_view dotted) {
   size_t dot = dotted.find_last_of(".:");
   char c = dot == std::string_view::npos ? dotted[0] : dot + 1 < dotted.size() ? dotted[dot + 1] : 'a';
@@ -259,6 +278,7 @@ ApiName canonical(std::string_view name) {
   }
   if (!at.starts_with("t") && !at.starts_with("k") && !at.starts_with("h") && !at.starts_with("n")) return found;
   for (const auto& [from, to] : kRespellings) {
+    if (from == "tf.python.keras") found.inner = has_prefix(at, from);
     respell(from, to);
     if (from == "tensorflow") {
       for (int version : {1, 2, 1, 2})  // compat.v2.compat.v1 happens
@@ -267,6 +287,10 @@ ApiName canonical(std::string_view name) {
           found.compat = version;
         }
     }
+  }
+  if (std::string home = public_in_keras(at); !home.empty()) {
+    found.elder = std::move(at);
+    at = std::move(home);
   }
   return found;
 }
@@ -318,10 +342,7 @@ std::string returned_class(const std::string& name) {
 bool star_exports(std::string_view module, std::string_view name) {
   if (module == "npu_bridge.npu_init" || module == "npu_device.compat.v1.npu_init")
     return std::find(kNpuInit.begin(), kNpuInit.end(), name) != kNpuInit.end();
-  std::string_view below = canonical(module).name == "tf" ? "" : "?";
-  std::string spelled = canonical(module).name;
-  if (!spelled.starts_with("tf") || (below == "?" && !spelled.starts_with("tf."))) return false;
-  return api_exists(spelled + "." + std::string(name));
+  return api_exists(canonical(std::string(module) + "." + std::string(name)).name);
 }
 
 bool is_reported_framework(std::string_view dotted) {

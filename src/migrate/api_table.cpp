@@ -141,15 +141,17 @@ void judge_by_row(ApiSupport& found, std::string_view row) {
 }  // namespace
 
 // Modules behind the public interface, about whose names the list says nothing.
-static constexpr std::array<std::string_view, 9> kPrivate = {"tf.keras.",    "tf.python.",      "tf.core.",
-                                                             "tf.compiler.", "tf.tools.",       "tf.tsl.",
-                                                             "tf.dtensor.",  "tf.lite.python.", "tf.estimator.python."};
+static constexpr std::array<std::string_view, 12> kPrivate = {
+    "tf.keras.src.", "tf.keras.api.", "tf.keras.protobuf.", "tf.keras.__",
+    "tf.python.",    "tf.core.",      "tf.compiler.",       "tf.tools.",
+    "tf.tsl.",       "tf.dtensor.",   "tf.lite.python.",    "tf.estimator.python."};
 
 ApiSupport api_support(std::string_view name) {
   static const PatternTable platform(tables::k_platform_classes), here(tables::k_api_support);
   ApiSupport found;
   std::string_view row = row_of(here, name);
-  bool exists = api_exists(name) || name.starts_with("tf.__");  // tf.__version__ and the like are in no list
+  // tf.__version__ and the like are in no list.
+  bool exists = api_exists(name) || name.starts_with("tf.__") || name == "tf.keras.__version__";
   // Beyond a class or a value of the list lies its own attribute (tf.data.Dataset.from_tensors, tf.float32.name).
   if (!exists)
     for (std::string_view up = name; up.find('.') != up.npos && !exists;) {

@@ -99,7 +99,9 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
   }
   const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed_part(name), 1),
              exists2 = api_exists(listed_part(name), 2);
-  const bool v1 = contrib || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
+  const bool elder =
+      !api.elder.empty() && !api.inner;  // Keras 2.15 has that module for scripts of the first interface alone
+  const bool v1 = contrib || elder || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
   const bool v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
                                        name == "tf.config.run_functions_eagerly")) ||
                   name == "hvd.DistributedGradientTape";
@@ -129,7 +131,7 @@ void weigh_import(Evidence& found, const Module& module, const Import& import) {
   if (!ours) return;
   if (api.name == "tf" && api.compat == 1) found.v1 += 3;
   if (api.name == "tf" && api.compat == 2) found.v2 += 3;
-  if (api.name.starts_with("tf.contrib")) ++found.v1;
+  if (api.name.starts_with("tf.contrib") || (!api.elder.empty() && !api.inner)) ++found.v1;
 }
 
 // KERAS_BACKEND is set to something else than TensorFlow.

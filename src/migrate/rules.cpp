@@ -55,6 +55,7 @@ const std::vector<const Rule*>& all_rules() {
       &kParameterServer,
       &kCudaEnvironment,
       &kCudaPackage,
+      &kPythonTwo,
       &kForeignFramework,
       &kMissingApi,
       &kTorchNames,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "migrate/api_table.h"
@@ -117,7 +118,74 @@ void foreign(Context& file, const Rule& rule) {
   }
 }
 
+constexpr std::array kGoneNames = {"xrange", "raw_input", "unicode", "unichr", "basestring", "execfile"};
+constexpr std::array kGoneMethods = {"iteritems", "itervalues", "iterkeys", "has_key"};
+constexpr std::array kGoneModules = {"cPickle",   "urllib2",  "ConfigParser", "Queue",       "StringIO",
+                                     "cStringIO", "urlparse", "httplib",      "__builtin__", "Tkinter"};
+
+bool is_one_of(std::string_view word, const auto& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// What of the node Python 3 does not take: "print statements", "xrange"; "" where it takes it.
+std::string only_in_python_2(Context& file, NodeId node) {
+  const Syntax& syntax = file.syntax;
+  const Kind kind = syntax.kind(node);
+  if (kind == Kind::print_statement) return "print statements";
+  if (kind == Kind::exec_statement) return "exec statements";
+  if (kind == Kind::raise_statement && syntax.first(node) != kNoNode &&
+      syntax.kind(syntax.first(node)) == Kind::expression_list)
+    return "raise with a comma";
+  if (kind != Kind::call) return "";
+  const NodeId callee = syntax.child(node, Field::function);
+  if (callee == kNoNode) return "";
+  if (syntax.kind(callee) == Kind::attribute) {
+    const std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
+    const bool by_six = syntax.text(syntax.child(callee, Field::object)) == "six";
+    return is_one_of(method, kGoneMethods) && !by_six ? std::string(method) : "";
+  }
+  const std::string_view name = syntax.text(callee);
+  uint32_t scope = kNoScope;
+  const bool gone = syntax.kind(callee) == Kind::identifier && is_one_of(name, kGoneNames) &&
+                    file.module.lookup(name, callee, scope).empty();
+  return gone ? std::string(name) : "";
+}
+
+void python_2(Context& file, const Rule& rule) {
+  if (!file.own.tf) return;
+  std::map<std::string, size_t> found;
+  NodeId first = kNoNode;
+  auto note = [&](const std::string& what, NodeId node) {
+    if (what.empty() || asks_for_names(file.module, node)) return;
+    ++found[what];
+    first = std::min(first, node);
+  };
+  for (NodeId node = 0; node < file.syntax.size(); ++node) note(only_in_python_2(file, node), node);
+  for (const Import& import : file.module.imports())
+    if (is_one_of(import.module, kGoneModules) && file.project.find(file.module.path(), import.module).empty())
+      note("module " + import.module, import.entry);
+  if (found.empty()) return;
+  std::string list;
+  for (const auto& [what, count] : found)
+    list += fmt::format("{}{}{}", list.empty() ? "" : ", ", what, count > 1 ? fmt::format(" ({})", count) : "");
+  file.find(rule, first, Severity::error, "Python 3 does not take it: " + list,
+            "TensorFlow 2.15 needs Python 3; 2to3 rewrites these");
+}
+
 }  // namespace
+
+const Rule kPythonTwo = {
+    .id = "python-2",
+    .tier = Tier::advice,
+    .when = When::always,
+    .title = "statements, functions and modules of Python 2 alone",
+    .reason = "the script would stop there",
+    .calls = {},
+    .at_file = python_2,
+    .examples = {{"import tensorflow as tf\nfor i in xrange(3):\n    print i, tf.ones(i)\n", ""},
+                 {"import tensorflow as tf\nfrom six.moves import xrange\nfor i in xrange(3):\n    print(tf.ones(i))\n",
+                  "", "", false}},
+};
 
 const Rule kCudaPackage = {
     .id = "cuda-package",

@@ -83,11 +83,26 @@ bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.sta
 // ---- one file ----
 
 bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
-  if (pattern == name) return true;
   size_t colon = pattern.find(':'), named = name.find(':');
+  if (pattern.ends_with('*'))  // names, not what is called on their instances
+    return named == name.npos && name.starts_with(pattern.substr(0, pattern.size() - 1));
+  if (pattern == name) return true;
   if (colon == pattern.npos || named == name.npos) return false;
   return pattern.substr(colon) == name.substr(named) && is_subclass(name.substr(0, named), pattern.substr(0, colon));
+}
+
+/// A name of a module that Keras has no longer is there where that module is, whatever became of the name. TensorFlow's own copy
+/// of Keras, which no list holds, is answered by Keras itself for scripts of the first interface.
+ApiSupport support_of(const ApiName& name, int generation) {
+  ApiSupport found = api_support(name.name);
+  if (!name.elder.empty() && !(name.inner && generation == 2)) {
+    const std::string_view platform = found.platform;
+    found = api_support(name.elder);
+    found.platform = platform;
+  }
+  const bool by_copy =
+      found.here == ApiSupport::Here::missing || (generation == 2 && found.here == ApiSupport::Here::layer);
+  return name.inner && by_copy ? api_support("tf.python.keras") : found;
 }
 
 void note_references(Context& file) {
@@ -98,8 +113,10 @@ void note_references(Context& file) {
     if (finding.severity != Severity::note) hand_work.emplace(finding.line, finding.advice);
   std::unordered_map<std::string, ApiSupport> known;
   auto add = [&](NodeId node, const ApiName& name, std::string_view use) {
-    auto [found, fresh] = known.try_emplace(name.name);
-    if (fresh) found->second = api_support(name.name);
+    const std::string& judged = name.elder.empty() ? name.name : name.elder;
+    const int generation = name.compat ? name.compat : file.own.tf;
+    auto [found, fresh] = known.try_emplace(judged + (name.inner ? " inner" : "") + std::to_string(generation));
+    if (fresh) found->second = support_of(name, generation);
     const ApiSupport& support = found->second;
     Position at = file.module.lines().at(file.syntax[node].begin);
     Reference reference{result.path,
@@ -112,11 +129,13 @@ void note_references(Context& file) {
                         support.note};
     if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
     // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
-    int generation = name.compat ? name.compat : file.own.tf;
     if (std::string_view listed = listed_part(name.name);
         support.in_tensorflow() && api_exists(listed) && !api_exists(listed, generation)) {
       reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
       reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
+    } else if (support.here == ApiSupport::Here::layer && generation == 2) {
+      reference.status = "only in TensorFlow 1";
+      reference.advice = "`cairn tf1` supplies it to scripts of TensorFlow 1";
     }
     auto by_hand = hand_work.find(at.line);
     if (handled.contains(node)) {
@@ -136,7 +155,7 @@ void note_references(Context& file) {
         reference.status = "asked for first";
         reference.advice = "the script has another way where it is missing";
       } else {
-        file.find(kMissingApi, node, Severity::error, name.name + " exists neither in TensorFlow 2.15 nor in cairn tf1",
+        file.find(kMissingApi, node, Severity::error, judged + " exists neither in TensorFlow 2.15 nor in cairn tf1",
                   support.note);
       }
     }

@@ -35,8 +35,10 @@ using Values = std::vector<Value>;
 
 /// A framework name in its canonical spelling: tensorflow.compat.v1.train.X, tensorflow.train.X -> tf.train.X.
 struct ApiName {
-  std::string name;  // "tf.train.AdamOptimizer"; a method is "tf.data.Dataset:batch"
-  int compat = 0;    // 1 or 2 when spelled tf.compat.v1 or tf.compat.v2
+  std::string name;    // "tf.train.AdamOptimizer"; a method is "tf.data.Dataset:batch"
+  int compat = 0;      // 1 or 2 when spelled tf.compat.v1 or tf.compat.v2
+  std::string elder;   // its own module where that is one of Keras 2.0 to 2.3: "tf.keras.layers.core.Dense"
+  bool inner = false;  // spelled by TensorFlow's own copy of Keras, tensorflow.python.keras
   bool operator==(const ApiName&) const = default;
 };
 

@@ -27,7 +27,7 @@ struct Block {
   size_t zero;
 };
 
-CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
+CAIRN_VECTORISED(Block, look_at, (const float* x, size_t count)) {
   Floats least = Floats{} + std::numeric_limits<float>::infinity(), most = -least;
   Doubles sums[kParts] = {}, squares[kParts] = {};
   Words zero = {};
@@ -54,13 +54,13 @@ CAIRN_VECTORISED Block look_at(const float* x, size_t count) {
   return block;
 }
 
-CAIRN_VECTORISED bool any_above(const uint32_t* bits, size_t count, uint32_t mask) {
+CAIRN_VECTORISED(bool, any_word_above, (const uint32_t* bits, size_t count, uint32_t mask)) {
   uint32_t found = 0;
   for (size_t i = 0; i < count; ++i) found |= static_cast<uint32_t>((bits[i] & mask) == mask);
   return found != 0;
 }
 
-CAIRN_VECTORISED bool any_above(const uint16_t* bits, size_t count, uint16_t least) {
+CAIRN_VECTORISED(bool, any_half_above, (const uint16_t* bits, size_t count, uint16_t least)) {
   uint16_t found = 0;
   for (size_t i = 0; i < count; ++i) found |= static_cast<uint16_t>((bits[i] & 0x7fff) >= least);
   return found != 0;
@@ -155,9 +155,9 @@ Statistics statistics_of(const Tensor& tensor) {
 bool overflows(const Tensor& tensor) {
   auto count = static_cast<size_t>(tensor.count());
   const void* data = tensor.data();
-  if (tensor.dtype() == kF32) return any_above(static_cast<const uint32_t*>(data), count, 0x7f800000u);
-  if (tensor.dtype() == kF16) return any_above(static_cast<const uint16_t*>(data), count, uint16_t{0x7bff});
-  if (tensor.dtype() == kBF16) return any_above(static_cast<const uint16_t*>(data), count, uint16_t{0x7f80});
+  if (tensor.dtype() == kF32) return any_word_above(static_cast<const uint32_t*>(data), count, 0x7f800000u);
+  if (tensor.dtype() == kF16) return any_half_above(static_cast<const uint16_t*>(data), count, uint16_t{0x7bff});
+  if (tensor.dtype() == kBF16) return any_half_above(static_cast<const uint16_t*>(data), count, uint16_t{0x7f80});
   if (tensor.dtype() != kF64) return false;
   auto values = tensor.values<double>();
   return std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });

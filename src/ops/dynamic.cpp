@@ -96,12 +96,16 @@ void unique(KernelContext& context) {
 void infer_unique_padded(InferContext& context) {
   ranked(context, 0, 1);
   const Shape shape = context.shape(0).ranked ? context.shape(0) : Shape{Dim()};
-  context.result(context.dtype(0), shape);
+  Shape values = shape;
+  const int64_t below = context.attr.integer("below");
+  if (below > 0 && shape.known()) values.dims[0] = Dim(std::min(shape.dims[0].size, below));
+  context.result(context.dtype(0), values);
   context.result(kI64, shape);
 }
 
 void unique_padded(KernelContext& context) {
   allocate_results(context);
+  const int64_t below = context.attr.integer("below");
   with_integers(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
     std::unordered_map<T, int64_t> places;
@@ -109,11 +113,12 @@ void unique_padded(KernelContext& context) {
     for (int64_t i = 0; i < context.input(0).count(); ++i) {
       const T value = data<T>(context.input(0))[i];
       if (value < 0) context.fail("element {} is negative", value);
+      if (below > 0 && static_cast<int64_t>(value) >= below) context.fail("element {} is not below {}", value, below);
       const auto [found, fresh] = places.emplace(value, std::ssize(places));
       if (fresh) values[found->second] = value;
       data<int64_t>(context.output(1))[i] = found->second;
     }
-    std::fill(values + std::ssize(places), values + context.input(0).count(), T(-1));
+    std::fill(values + std::ssize(places), values + context.output(0).count(), T(-1));
   });
 }
 
@@ -154,15 +159,20 @@ std::vector<OpDef> make_dynamic_rows() {
       {.name = "unique_padded",
        .summary =
            "the different elements of a vector in order of first appearance and then -1 as often as elements are "
-           "there again, and for each element its place among them; a negative element is an error",
+           "there again, and for each element its place among them; a negative element is an error; with below, so is "
+           "one that is "
+           "not below it, and the values are no more than that",
        .inputs = {{"x", Accepts::i32_or_i64}},
+       .attributes = {integer("below", 0)},
        .results = {"values", "index"},
        .infer = infer_unique_padded,
        .reference = unique_padded,
-       .oracle = {"(lambda v, i: (np.pad(v, (0, len(x) - len(v)), constant_values=-1), i))(*[t.numpy() for t in "
+       .oracle = {"(lambda v, i: (np.pad(v, (0, min(len(x), below or len(x)) - len(v)), constant_values=-1), "
+                  "i))(*[t.numpy() for t in "
                   "tf.unique(x, tf.int64)])",
                   kTensorFlow},
-       .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "i64[5]=[7, 7, 7, 7, 7]", "i64[0]=[]", "i32[3]=[2147483647, 0, 5]"}},
+       .cases = {"i32[6]=[3, 1, 3, 2, 1, 9]", "i64[5]=[7, 7, 7, 7, 7]", "i64[0]=[]", "i32[3]=[2147483647, 0, 5]",
+                 "i32[6]=[2, 1, 2, 2, 1, 2] {below = 4}", "i64[3]=[0, 2, 0] {below = 9}"}},
   };
 }
 

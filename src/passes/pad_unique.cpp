@@ -1,8 +1,9 @@
 // Replaces `unique` on the indices of an embedding's gradient by `unique_padded`, whose result is as long as the
-// operand, if the distinct indices are only used to add up and update rows. Then no dims depend on data, and one plan
-// covers the whole training step. The surplus rows are computed but never written. First, `unique` of what is different
+// operand, or as the table whose rows it names where that has fewer, if the distinct indices are only used to add up and update
+// rows. Then no dims depend on data, and one plan covers the whole training step. The surplus rows are computed but never written. First, `unique` of what is different
 // already is dropped.
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 
 #include "passes/facts.h"
@@ -35,6 +36,14 @@ class Followers {
   }
   bool reach(const Value* value) const { return rows_.count(value) || counts_.count(value); }
   const std::vector<Node*>& updates() const { return updates_; }
+  /// Of the smallest table that is updated: each index is below.
+  int64_t rows() const {
+    int64_t rows = std::numeric_limits<int64_t>::max();
+    for (const Node* update : updates_)
+      if (const Shape& table = update->inputs[0]->type.shape; table.ranked && table.dims[0].known())
+        rows = std::min(rows, table.dims[0].size);
+    return std::max<int64_t>(1, rows);
+  }
 
  private:
   bool is_rows(const Value* value) const { return rows_.count(value) != 0; }
@@ -109,6 +118,7 @@ bool pad(Block& block, Node& unique) {
   const auto reached = [&](const Value* result) { return followers.reach(result); };
   if (followers.updates().empty() || std::any_of(block.results.begin(), block.results.end(), reached)) return false;
   unique.op = &op_named("unique_padded");
+  if (x.shape.known() && followers.rows() < x.shape.dims[0].size) unique.attributes.set("below", followers.rows());
   for (Node* update : followers.updates()) update->attributes.set("padded", true);
   for (const auto& node : block.nodes)  // a model may use -1, but unique_padded takes no negative elements
     if (node->is("gather") && reached(node->inputs[1])) node->attributes.erase("from_start");

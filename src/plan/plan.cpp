@@ -119,13 +119,20 @@ class Planner {
 
   void estimate() {
     constexpr double kBrief = 20e3, kFlops = 50, kBytes = 20;  // ns; per ns
+    // Handing out a step costs this; helpers wait awake through steps that are not, which is worth it for so much of the time.
+    constexpr double kHanding = 3e3, kOwn = 300, kLeastSpared = 0.12;
+    const double helped = 1 - 1. / std::max(1, options_.threads);
     bool control = false;
+    double spared = 0;
     for (const PlannedStep& step : plan_->steps) {
+      const double time = step.cost.flops / kFlops + step.cost.bytes / kBytes;
       plan_->flops += step.cost.flops;
-      plan_->time += step.cost.flops / kFlops + step.cost.bytes / kBytes;
+      plan_->time += time;
+      spared += std::max(0., time * helped - kHanding);
       control = control || step.control;
     }
-    plan_->brief = !control && plan_->time < kBrief;
+    const double all = plan_->time + kOwn * static_cast<double>(plan_->steps.size());
+    plan_->brief = !control && (plan_->time < kBrief || spared < kLeastSpared * all);
   }
 
   // The plan's approximate size: averages per node and step, plus the constants that were folded for these dims.
@@ -324,9 +331,9 @@ class Planner {
         const Value* made = root(value);
         return !made->producer && made->index >= options_.first_that_stays;
       };
-      MakeContext context{packer_, options_.threads, stays};
-      step.step =
-          sibling_ && sibling_->serves(number) ? sibling_->step(number).step : item.engine->make(item.group, context);
+      MakeContext context{packer_, options_.threads, stays, options_.winograd && !options_.every_value};
+      const bool served = sibling_ && earlier_->every_value == options_.every_value && sibling_->serves(number);
+      step.step = served ? sibling_->step(number).step : item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
       step.cost = cost_of(item.group);
       for (size_t i = 0; i < item.group.inputs.size(); ++i)

@@ -23,6 +23,7 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
   std::shared_ptr<Executor> pool;  // shared with others; null: a pool of the model's own
   bool bind_state = false;         // the caller keeps the state and passes it as inputs, which run() updates in place
+  bool deterministic = false;      // convolutions by their definition, not by Winograd's method
   size_t plan_bytes = 0;           // bound on the memory of plans and their runs; 0: PlanBudget::default_bytes()
 };
 

@@ -4,12 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "comm/job.h"
 #include "simulate/network.h"
 #include "simulate/workload.h"
 
 namespace cairn::simulate {
 
-inline constexpr double kUsualBucket = 32 << 20;  // bytes
+inline constexpr double kUsualBucket = comm::kBucketBytes;
 
 struct Prediction {
   int ranks = 1;

@@ -96,8 +96,8 @@ const OptionDef kTable[] = {
     {"customize_dtypes", "Precision", path, {}, "",
      "types by operator: lines Name::InputDtype:float16,OutputDtype:float32", acts, "", kAtc},
     {"allow_hf32", "Precision", true_false, {}, "false", "32-bit floats with short mantissas", noted, kOwnTypes, kAtc},
-    {"deterministic", "Precision", zero_one, {}, "1", "equal results in every run", met,
-     "results do not depend on the number of threads and are equal in every run", kAtc},
+    {"deterministic", "Precision", zero_one, {}, "0", "1: convolutions by their definition, not by Winograd's method; results are"
+     " equal in every run and for any number of threads in any case", acts, "", kAtc},
     {"compression_optimize_conf", "Precision", path, {}, "", "quantise while converting", refused, kNotYet, kAtc},
     {"sparsity", "Precision", zero_one, {}, "0", "4:2 sparse weights", noted, kNoChip, kAtc},
     {"quant_dumpable", "Precision", zero_one, {}, "0", "keep values around quantised operators", noted,

@@ -27,6 +27,7 @@ Trainer::Trainer(Module model, const TrainingOptions& options, const ModelOption
     : model_(std::move(model)), program_(make_training(model_, options)) {
   start_watch_from_environment();
   ModelOptions shared = run_options;
+  shared.deterministic = true;  // a training rounds as sums of products do
   if (!shared.pool) shared.pool = make_pool(shared.threads > 0 ? shared.threads : available_threads());
   evaluate_ = Model::make(std::move(program_.evaluate), shared);
   shared.bind_state = true;

@@ -513,6 +513,7 @@ constexpr const char* kExported[] = {"cairn_version",
                                      "cairn_job_group_destroy",
                                      "cairn_job_set_fusion",
                                      "cairn_job_set_place",
+                                     "cairn_job_set_timeout",
                                      "cairn_job_describe"};
 
 TEST(SharedLibrary, ExportsTheHeaderAndNothingElse) {

@@ -178,7 +178,7 @@ TEST(CpuConv, keeps_nan_through_the_activation) {
 }
 
 TEST(CpuConv, refuses_in_words) {
-  EXPECT_EQ(Conv::refuses({.arithmetic = Arithmetic::words}, Isa::none), "needs a processor with AVX2 and FMA");
+  EXPECT_EQ(Conv::refuses({.arithmetic = Arithmetic::bytes}, Isa::none), "needs a processor with AVX2 and FMA");
   EXPECT_TRUE(Conv::refuses({.ic = int64_t{1} << 40}, Isa::avx2).has_value());
 }
 

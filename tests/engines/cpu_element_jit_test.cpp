@@ -14,12 +14,13 @@ namespace cairn {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+const float kFullNan = std::bit_cast<float>(0x7fffffff);  // to which nothing can be added
 
 const std::vector<float>& edges() {
   static const std::vector<float> values = [] {
     std::vector<float> both;
     for (float value : {0.f, 0.25f, 0.5f, 1.f, 1.5f, 2.5f, 87.4f, 88.7f, 100.f, 16777217.f, 3.4028235e38f,
-                        1.17549435e-38f, 1e-40f, 1e-45f, kInfinity, kNan})
+                        1.17549435e-38f, 1e-40f, 1e-45f, kInfinity, kNan, kFullNan})
       both.push_back(value), both.push_back(-value);
     return both;
   }();

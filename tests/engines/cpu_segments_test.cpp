@@ -257,6 +257,17 @@ TEST(CpuSegments, finds_different_elements) {
                       "{0}[5000], i64[5000]\nreturn %v, %i }}",
                       to_string(dtype)),
           {indices(dtype, 5000, 0, end)}, Precision::exact);
+  for (const int64_t below : {1, 40, 4999, 100000}) {
+    const auto text = fmt::format(
+        "func @main(%x: i32[5000]) -> (%v: i32[{0}], %i: i64[5000]) {{\n%v, %i = unique_padded %x {{below = {1}}} : "
+        "i32[{0}], i64[5000]\nreturn %v, %i }}",
+        std::min<int64_t>(5000, below), below);
+    expect_equal(text, {indices(kI32, 5000, 0, below)}, Precision::exact);
+    const auto model = Model::make(parse("module @m { " + text + " }"), {});
+    Tensor wrong = Tensor::zeros(kI32, {5000});
+    static_cast<int32_t*>(wrong.mutable_data())[4321] = static_cast<int32_t>(below);
+    EXPECT_THROW(model->run(std::vector<Tensor>{wrong}), Error) << below;
+  }
 }
 
 TEST(CpuCrops, and_their_gradient_at_sizes_that_workers_share) {

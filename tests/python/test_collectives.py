@@ -108,9 +108,10 @@ def test_collectives_equal_numpy_through_shared_memory(size):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("size", [4, 8])
-def test_collectives_equal_numpy_with_many_ranks(size):
-    for output in finish(start(EQUAL, size)[0], 300):
+@pytest.mark.parametrize("way", [{}, {"shared_memory": False, "transport": "gloo"}], ids=["shared memory", "gloo"])
+@pytest.mark.parametrize("size", [4, 5, 6, 7, 8])
+def test_collectives_equal_numpy_with_many_ranks(size, way):
+    for output in finish(start(EQUAL, size, **way)[0], 400):
         assert output.strip().endswith("done"), output
 
 
@@ -237,3 +238,102 @@ print("done")
 """
     for output in finish(start(script, 3)[0]):
         assert output.strip().endswith("done"), output
+
+
+def test_a_group_that_cannot_share_memory_exchanges_messages_where_the_world_shares_memory():
+    script = """
+import resource
+if rank == 2:  # no file of this process may grow, so that the group's memory cannot be made
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+cairn.job.group_create("ends", [2, 0])
+ways = {name: group["transport"] for name, group in cairn.job.describe()["groups"].items()}
+assert ways["world"] == "shared memory" and (rank == 1 or ways["ends"].startswith("gloo, as the ranks cannot share memory")), ways
+for count in (3, 100_000):
+    x = np.arange(count, dtype=np.float32) + rank
+    if rank != 1:
+        np.testing.assert_array_equal(cairn.ops.all_reduce(x, group="ends", ranks=2), 2 * np.arange(count) + 2)
+        np.testing.assert_array_equal(cairn.ops.broadcast_from(x, root=0, group="ends", ranks=2), np.arange(count) + 2)
+    np.testing.assert_array_equal(cairn.ops.all_reduce(x, ranks=3), 3 * np.arange(count) + 3)
+cairn.job.leave()
+print("done")
+"""
+    for output in finish(start(script, 3)[0]):
+        assert output.strip().endswith("done"), output
+
+
+def test_the_timeout_of_a_job_can_be_changed():
+    script = """
+cairn.job.set_timeout(2.5)
+assert cairn.job.describe()["timeout"] == 2.5
+for wrong in (0, -1, float("nan")):
+    try:
+        cairn.job.set_timeout(wrong)
+    except cairn.Error as error:
+        assert "expected more than 0" in str(error)
+    else:
+        raise SystemExit("no error")
+cairn.ops.barrier()
+if rank == 1:
+    time.sleep(60)
+cairn.ops.barrier()
+"""
+    processes, _ = start(script, 2)
+    output = processes[0].communicate(timeout=240)[0]
+    processes[1].kill()
+    processes[1].communicate()
+    assert processes[0].returncode != 0 and "while rank 0 waited 2.5" in output, output
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_buckets_of_large_small_and_empty_tensors_equal_their_reductions_one_by_one(shared):
+    """Large tensors are sent from where they lie, many small ones together."""
+    script = """
+for counts in ([3, 0, 70001, 5, 262144, 1], [1] * 40 + [9000], [2_300_000, 17, 300_001]):
+    for dtype in ("float32", "float16", "int64"):
+        xs = [given(dtype, (count,))[rank] for count in counts]
+        one_by_one = [cairn.ops.all_reduce(x, ranks=size) for x in xs]
+        made = cairn.run_op("all_reduce_bucket", xs, ranks=size, names=[str(i) for i in range(len(xs))])
+        for x, y in zip(one_by_one, made):
+            np.testing.assert_array_equal(x, y)
+cairn.job.leave()
+print("done")
+"""
+    for output in finish(start(script, 3, shared_memory=shared)[0]):
+        assert output.strip().endswith("done"), output
+
+
+def listening(pid):
+    """The addresses at which a process listens, as /proc writes them."""
+    inodes = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            inodes.update(re.findall(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{name}")))
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        with open(f"/proc/{pid}/net/{table}") as file:
+            for row in (line.split() for line in file.readlines()[1:]):
+                if row[9] in inodes and (row[3] == "0A" or table.startswith("udp")):
+                    found.append(row[1].split(":")[0])
+    return found
+
+
+def test_ranks_listen_at_the_addresses_of_the_job_alone():
+    """While they meet and while they exchange by Gloo."""
+    script = "cairn.ops.barrier()\nprint('ready', flush=True)\nsys.stdin.read()"
+    port = free_port()
+    processes = []
+    try:
+        for rank in range(2):
+            job = {"rank": rank, "size": 2, "address": f"127.0.0.1:{port}", "token": "t", "transport": "gloo", "shared_memory": False}
+            processes.append(subprocess.Popen([sys.executable, "-c", PRELUDE + script], env={**os.environ, "CAIRN_JOB": json.dumps(job)},
+                                              text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))  # fmt: skip
+            if rank == 0:
+                connected(port).close()  # it listens
+                assert listening(processes[0].pid) == ["0100007F"]
+        for each in processes:
+            until(each, "ready")
+            assert set(listening(each.pid)) <= {"0100007F"}  # 127.0.0.1
+    finally:
+        for each in processes:
+            each.kill()
+            each.communicate()

@@ -1,5 +1,6 @@
 """Profiles of jobs: the ranks in one timeline, and predictions from one rank."""
 
+import importlib.util
 import json
 import re
 import sys
@@ -8,6 +9,7 @@ import cairn
 import numpy as np
 import pytest
 import rank_jobs
+from conftest import ROOT
 
 WEIGHTS = {64 * 128 * 4, 128 * 4, 128 * 10 * 4, 10 * 4}  # bytes of the gradients of ranks/recorded.py
 
@@ -58,6 +60,26 @@ def test_predictions_find_the_gradients_of_a_recording(profiles, command, size):
     assert {each["bytes"] for each in made["workload"]["gradients"]} == WEIGHTS
     efficiency = [each["efficiency"] for each in made["predictions"]]
     assert 1 >= efficiency[0] >= efficiency[1] >= efficiency[2] > 0
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_network_of_two_measured_exchanges_predicts_what_lies_between_them(profiles, command, ranks, tmp_path):
+    """With one bucket, which is there when the last gradient is, a step takes what it computes and the exchange."""
+    spec = importlib.util.spec_from_file_location("simulate", ROOT / "bench" / "simulate.py")
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
+    small, large = 3e-6 * ranks, 9e-3
+    network = bench.network_of(ranks, {str(bench.SIZES[0]): small, str(bench.SIZES[1]): large}, cores=2)
+    (tmp_path / "network.json").write_text(json.dumps(network))
+    done = command("cairn", "simulate", profiles[1], "--ranks", str(ranks), "--network", "network.json", "--spread", "0", "--bucket", "1GB", "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    (found,) = made["predictions"]
+    expected = small + (sum(WEIGHTS) - bench.SIZES[0]) * (large - small) / (bench.SIZES[1] - bench.SIZES[0])
+    assert found["exchanging"] == pytest.approx(expected, rel=1e-9)
+    computing = made["workload"]["seconds"] * max(1, ranks * made["workload"]["threads"] / 2)
+    assert found["computing"] == pytest.approx(computing, rel=1e-9)
+    assert found["seconds"] == pytest.approx(computing + expected, rel=1e-9)
 
 
 def test_a_network_without_cost_uses_all_ranks_and_a_page_is_written(profiles, command, tmp_path):

@@ -96,12 +96,17 @@ class Hosts:
         """Words before a command on the host, which sees its own processes alone."""
         return ["ip", "netns", "exec", self.names[rank], "unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
-    def spoil(self):
-        """Every packet takes longer, some get lost."""
+    def spoil(self, *how):
+        """Packets take longer, some get lost, where the kernel has it."""
         for name, cable in zip(self.names, self.cables):
-            done = call("tc", "-n", name, "qdisc", "add", "dev", cable, "root", "netem", "delay", "2ms", "1ms", "loss", "1%")
+            done = call("tc", "-n", name, "qdisc", "add", "dev", cable, "root", *how)
             if done.returncode:
-                pytest.skip(f"hardware: no network with delay and loss here: {done.stderr.strip()}")
+                pytest.skip(f"hardware: no network that does {how[0]} here: {done.stderr.strip()}")
+
+    def lost(self):
+        """How many packets were."""
+        shown = [call("tc", "-s", "-n", name, "qdisc", "show", "dev", cable).stdout for name, cable in zip(self.names, self.cables)]
+        return sum(int(re.search(r"dropped (\d+)", each)[1]) for each in shown)
 
     def cut(self):
         assert call("ip", "-n", self.names[0], "link", "set", self.cables[0], "down").returncode == 0
@@ -137,10 +142,23 @@ def test_collectives_between_hosts_equal_numpy(hosts, tmp_path):
         assert output.strip().endswith("done"), output
 
 
-def test_collectives_equal_numpy_where_packets_are_late_or_lost(hosts, tmp_path):
-    hosts.spoil()
-    for output in finish(job(hosts, tmp_path, "1.0", SMALL), 240):
+LARGE = """
+x = np.arange(500_000, dtype=np.float32)
+for i in range(3):
+    np.testing.assert_array_equal(cairn.ops.all_reduce(x + rank, ranks=size), x * size + sum(range(size)))
+    gathered = cairn.ops.all_gather(x + rank, ranks=size)
+    np.testing.assert_array_equal(gathered, np.concatenate([x + each for each in range(size)]))
+"""
+# A rate with a short queue: what waits in it is late, what finds it full is lost.
+SPOILT = [("netem", "delay", "2ms", "1ms", "loss", "1%"), ("tbf", "rate", "60mbit", "burst", "5kb", "latency", "4ms")]
+
+
+@pytest.mark.parametrize("how", SPOILT, ids=lambda how: how[0])
+def test_collectives_equal_numpy_where_packets_are_late_or_lost(how, hosts, tmp_path):
+    hosts.spoil(*how)
+    for output in finish(job(hosts, tmp_path, "1.0", LARGE + SMALL), 240):
         assert output.strip().endswith("done"), output
+    assert hosts.lost() > 0
 
 
 def test_a_host_that_is_cut_off_is_named_on_both_sides(hosts, tmp_path):

@@ -39,6 +39,28 @@ from tensorflow.python.layers.normalization import BatchNormalization
 from tensorflow.python.util.nest import is_sequence
 from tensorflow.keras.backend import get_session, set_session
 from tensorflow.keras.layers import Dense, CuDNNLSTM
+import keras; keras.backend.set_session, keras.backend.get_session
+from keras import backend as K; K.set_session, K.placeholder
+from keras.backend.tensorflow_backend import set_session
+from keras.backend import get_session, set_session
+from keras.models import Sequential, Model, load_model
+from keras.layers.core import Dense, Dropout, Activation, Flatten, Reshape
+from keras.layers.convolutional import Conv2D, MaxPooling2D, ZeroPadding2D, UpSampling2D
+from keras.layers.normalization import BatchNormalization
+from keras.layers.recurrent import LSTM, GRU
+from keras.layers.wrappers import TimeDistributed, Bidirectional
+from keras.layers.merge import concatenate, Add
+from keras.layers.embeddings import Embedding
+from keras.layers.advanced_activations import LeakyReLU, PReLU
+from keras.layers.local import LocallyConnected2D
+from keras.layers.pooling import GlobalAveragePooling2D
+from keras.engine.topology import Layer, InputSpec, get_source_inputs, Container
+from keras.engine import Layer, Input, Model
+from keras.utils.np_utils import to_categorical
+from keras.utils.generic_utils import get_custom_objects
+from keras.preprocessing.text import Tokenizer
+from keras.applications.vgg16 import VGG16, preprocess_input
+from keras.objectives import categorical_crossentropy
 import tensorflow.keras.backend as K
 from tensorflow.nn import rnn_cell
 from tensorflow.python.keras.layers import Dense, recurrent
@@ -75,6 +97,15 @@ def test_there_is_one_keras():
     assert private.Dense is tf.keras.layers.Dense and issubclass(rnn.LSTMCell, tf.nn.rnn_cell.RNNCell)
     with tf.Session() as sess:
         backend.set_session(sess)
+        assert tf.keras.backend.get_session() is sess
+
+
+def test_keras_by_itself_has_its_sessions_and_is_the_same_keras():
+    import keras
+
+    assert keras.layers.Dense is tf.keras.layers.Dense and keras.Model is tf.keras.Model
+    with tf.Session() as sess:
+        keras.backend.set_session(sess)
         assert tf.keras.backend.get_session() is sess
 
 

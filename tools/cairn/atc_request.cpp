@@ -40,6 +40,7 @@ class Reader {
       job.precision = precision_of(options_, request_.notices);
       passes();
       job.keep_memory = options_.get("disable_reuse_memory") == "1";
+      job.deterministic = options_.get("deterministic") == "1";
       job.external_weights = options_.get("external_weight") == "1";
     }
     return std::move(request_);

@@ -87,7 +87,7 @@ void add_convert(Verb& app, Run& run) {
   auto convert = std::make_shared<Convert>();
   Verb verb = app.add_verb("convert", "a model of a framework as one .om or .onnx file");
   add_model_options(verb, convert->model, convert->json);
-  for (const char* unused : {"--batch", "--threads", "--engines"}) verb.remove_option(unused);
+  for (const char* unused : {"--batch", "--threads", "--engines", "--deterministic"}) verb.remove_option(unused);
   verb.add_option("-o,--output", convert->output, "file to write: .om, which is added, or .onnx").required();
   for (const OptionDef& option : option_table()) {
     if (!is_taken(option)) continue;

@@ -48,6 +48,7 @@ std::shared_ptr<const Model> prepare(const ModelArguments& arguments) {
   ModelOptions options;
   options.threads = arguments.threads;
   options.engines = split_list(arguments.engines, ',');
+  options.deterministic = arguments.deterministic;
   return Model::make(open(arguments), options);
 }
 

@@ -26,6 +26,7 @@ struct ModelArguments {
   int batch = 0;       // first size where the model leaves it open; 0: not given
   int threads = 0;
   std::string engines;  // "cpu,reference"
+  bool deterministic = false;
   std::vector<std::string> outputs;
   std::string weights;  // of a Caffe model
   std::string signature;

@@ -21,7 +21,7 @@ using namespace simulate;
 struct Simulate {
   ModelArguments model;  // or a recording
   std::vector<std::string> ranks;
-  std::string network, inside, spread, bucket = "32MiB", output;
+  std::string network, inside, spread, bucket = std::to_string(comm::kBucketBytes), output;
   int ranks_per_host = 0, cores = 0, steps = 30;
   double processor_share = -1;
   TrainingOptions training;

@@ -105,9 +105,36 @@ def _recorded(row):
         try:
             return run(*inputs, **attributes) if recorder is None else recorder.call(row, inputs, attributes)
         except Error as error:
-            raise refusal.fault(error) from None
+            made = _of_complex(row, inputs, attributes, recorder)
+            if made is None:
+                raise refusal.fault(error) from None
+            return made
 
     return function
+
+
+def _of_complex(row, inputs, attributes, recorder):
+    """The result of a row that refused complex numbers, or None where that was not why, or no rule is known."""
+    from cairn.ms.numerics import complexes
+
+    to_complex = str(attributes.get("dtype", "")).startswith("c")
+    if not (to_complex or complexes.are_among(inputs)) or not complexes.has_rule(row.name):
+        return None
+    if recorder is not None and recorder.symbolic:
+        raise refusal.Uncaptured("complex numbers are computed outside of graphs")
+    if recorder is None:
+        return complexes.computed(row, inputs, attributes)
+    given = [each if isinstance(each, Tensor) or each is None else numpy.asarray(each) for each in inputs]
+
+    def forward(*held):
+        made = complexes.computed(row, held, attributes)
+        return made if isinstance(made, tuple) else (made,)
+
+    def backward(held, results, slopes):
+        return complexes.gradients(row, held, attributes, results, slopes)
+
+    made = recorder.custom(forward, backward, given)
+    return made[0] if len(made) == 1 else made
 
 
 def method(name, otherwise):

@@ -31,7 +31,7 @@ def tensors_of(tree):
         tree = tuple(tree.values())
     if isinstance(tree, (tuple, list)):
         return [each for part in tree for each in tensors_of(part)]
-    return []
+    return list(tree.parts()) if hasattr(tree, "of_parts") else []
 
 
 def rebuilt(tree, replace):
@@ -42,6 +42,8 @@ def rebuilt(tree, replace):
         return {key: rebuilt(each, replace) for key, each in tree.items()}
     if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
         return type(tree)([rebuilt(each, replace) for each in tree])
+    if hasattr(tree, "of_parts"):  # a sparse tensor
+        return tree.of_parts([replace(each) for each in tree.parts()])
     return tree
 
 
@@ -59,7 +61,8 @@ def with_bprop(function, backward, inputs):
 
     def back(given, results, gradients):
         made = backward(given, filled(results), filled(gradients))
-        return made if isinstance(made, tuple) else (made,)
+        made = made if isinstance(made, tuple) else (made,)
+        return tuple([each.to_dense() if hasattr(type(each), "of_parts") else each for each in made])
 
     return filled(core.custom(forward, back, inputs))
 
@@ -151,10 +154,22 @@ def _differentiate(function, arguments, keywords, positions, weights, seed, has_
         wanted += [inside.parameter(each) for each in weights]
         value = core.prepared(function)(*given, **(keywords or {}))
         results = tensors_of(value[0] if has_aux else value)
-        seeds = [None] * len(results) if seed is None else tensors_of(seed)
+        seeds = [None] * len(results) if seed is None else _seeds(seed, results)
         _check_seeds(results, seeds)
         made = iter(inside.gradients(results, seeds, wanted))
         return value, [rebuilt(given[i], lambda _: next(made)) for i in positions], list(made)
+
+
+def _seeds(seed, results):
+    """The gradients of the results; numbers as tensors like the results."""
+
+    def leaves(tree):
+        return [each for part in tree for each in leaves(part)] if isinstance(tree, (tuple, list)) else [tree]
+
+    flat = leaves(seed)
+    if len(flat) != len(results) or not any(isinstance(each, (int, float)) for each in flat):
+        return tensors_of(seed)
+    return [each if isinstance(each, Tensor) else Tensor(numpy.full(result.shape, each, promote.nptype(result))) for each, result in zip(flat, results)]
 
 
 def _check_seeds(results, seeds):

@@ -124,7 +124,11 @@ def _gathered(x, plan):
     indices = [_whole(plan[axis]) for axis in axes]
     if len(axes) == 1:
         return core.gather(x, indices[0], axis=axes[0])
-    dims = numpy.broadcast_shapes(*(each.shape for each in indices))
+    try:
+        dims = numpy.broadcast_shapes(*(each.shape for each in indices))
+    except ValueError:
+        told = " ".join(str(each.shape) for each in indices)
+        raise IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {told}") from None
     indices = [each if each.shape == dims else core.broadcast_to(each, dims) for each in indices]
     stacked = core.concat([core.reshape(each, [*dims, 1]) for each in indices], axis=len(dims))
     others = [axis for axis in range(len(plan)) if axis not in axes]

@@ -22,8 +22,13 @@ def _operand(other):
     return None
 
 
+_PRIMITIVES = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv", "%": "FloorMod", "**": "Pow"}
+
+
 def _refuse(symbol, x, other):
-    raise TypeError(f"unsupported operand type(s) for {symbol}: 'Tensor' and '{type(other).__name__}'")
+    kind = type(other).__name__
+    told = f"For '{_PRIMITIVES[symbol]}', the 1th input is a not support implicit conversion type: {kind}, and the value is {other}: " if symbol in _PRIMITIVES else ""
+    raise TypeError(f"{told}unsupported operand type(s) for {symbol}: 'Tensor' and '{kind}'")
 
 
 def _binary(symbol, function, floats=False):
@@ -40,8 +45,8 @@ def _binary(symbol, function, floats=False):
         return function(x, y)
 
     def forward(self, other):
-        other = _operand(other) if not isinstance(other, Tensor) else other
-        return _refuse(symbol, self, other) if other is None else apply(self, other)
+        given = _operand(other) if not isinstance(other, Tensor) else other
+        return _refuse(symbol, self, other) if given is None else apply(self, given)
 
     def reflected(self, other):
         given = _operand(other)
@@ -81,6 +86,13 @@ def _logical(of_bools, of_integers):
     return forward
 
 
+def _inverted(self):
+    if _kind(self) != "b":
+        told = "For primitive[LogicalNot], the input argument[x] must be a type of { Tensor[Bool],}"
+        raise TypeError(f"{told}, but got {self.dtype}.")
+    return core.not_(self)
+
+
 def _attach(**members):
     for name, member in members.items():
         setattr(Tensor, name, member)
@@ -102,7 +114,7 @@ _attach(
     __ge__=_compare(core.greater_equal), __eq__=_compare(core.equal, False), __ne__=_compare(core.not_equal, True),
     __hash__=lambda self: id(self), __and__=_and, __rand__=_and, __or__=_or, __ror__=_or, __xor__=_xor, __rxor__=_xor,
     __neg__=lambda self: core.neg(self), __pos__=lambda self: self, __abs__=lambda self: core.abs(self),
-    __invert__=lambda self: (core.not_ if _kind(self) == "b" else core.bit_not)(self),
+    __invert__=_inverted,
     __matmul__=lambda self, other: core.matmul(*promote.promote(self, other)),
 )  # fmt: skip
 
@@ -110,7 +122,7 @@ _attach(
 def _item(self):
     array = self.asnumpy()
     if array.size != 1:
-        raise ValueError(f"only one element tensors can be converted to Python scalars, but the shape is {self.shape}")
+        raise ValueError(f"only one element tensors can be converted to Python scalars or can be converted to bool, but the shape is {self.shape}")
     return array.reshape(())[()]
 
 

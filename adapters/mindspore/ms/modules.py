@@ -15,7 +15,7 @@ from cairn.ms.refusal import Unsupported
 _HOMES = {
     "mindspore.common": (
         ("mindspore", "mindspore.ops"),
-        "dump jit_config jit_context lazy_inline monad mutable sparse_tensor"),
+        "dump jit_config jit_context lazy_inline monad mutable"),
     "mindspore.dataset": (("mindspore.dataset", "mindspore.train"), "callback"),
     "mindspore.dataset.engine": (
         ("mindspore.dataset", "mindspore.dataset.engine.datasets"),
@@ -38,13 +38,13 @@ _HOMES = {
     "mindspore.ops._grad": (("mindspore.ops",), "grad_array_ops grad_math_ops grad_nn_ops"),
     "mindspore.ops.composite": (("mindspore.ops", "mindspore.ops.functional"), "array_ops base clip_ops env_ops math_ops multitype_ops random_ops vmap_impl vmap_ops"),
     "mindspore.ops.composite.multitype_ops": (
-        ("mindspore.ops", "mindspore.ops.functional"),
+        ("mindspore.ops.composite", "mindspore.ops", "mindspore.ops.functional"),
         "_compile_utils _constexpr_utils add_impl bitwise_and_impl bitwise_or_impl bitwise_xor_impl div_impl equal_impl floordiv_impl getitem_impl "
         "greater_equal_impl greater_impl in_impl left_shift_impl less_equal_impl less_impl logic_not_impl logical_and_impl logical_or_impl mod_impl "
         "mul_impl negative_impl not_equal_impl not_in_impl ones_like_impl pow_impl right_shift_impl setitem_impl sub_impl uadd_impl zeros_like_impl"),
     "mindspore.ops.function": (
         ("mindspore.ops",),
-        "clip_func debug_func grad parameter_func sparse_func sparse_unary_func spectral_func vmap_func"),
+        "clip_func debug_func grad parameter_func sparse_unary_func spectral_func vmap_func"),
     "mindspore.ops.function.grad": (("mindspore.ops",), "grad_func"),
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),

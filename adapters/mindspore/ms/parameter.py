@@ -34,7 +34,8 @@ class Parameter(Tensor):
     unique = sliced = cache_enable = parallel_optimizer_comm_recompute = False  # kept for scripts that set them
     cache_shape = key = None
 
-    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True):
+    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True, *,
+                 sparse_grad="", has_indexed_slices_grad=False):  # fmt: skip
         content = _content(default_input)
         if content._value is not None:
             raise Uncaptured("a Parameter is made of what the captured function computes")
@@ -180,23 +181,29 @@ class Parameter(Tensor):
     __str__ = __repr__
     __hash__ = Tensor.__hash__
 
+    def __eq__(self, other):
+        if isinstance(other, Parameter) and any(a != b and 1 not in (a, b) for a, b in zip(self.shape[::-1], other.shape[::-1])):
+            return False  # `p in parameters` looks for one among those of other shapes
+        return Tensor.__eq__(self, other)
+
 
 class ParameterTuple(tuple):
     """A tuple of parameters of different names."""
 
     def __new__(cls, iterable):
-        parameters, names = [], set()
+        parameters, names, seen = [], set(), set()
         for each in iterable:
             if not isinstance(each, Parameter):
                 raise TypeError(f"For ParameterTuple, each element should be a Parameter, but got {type(each).__name__}.")
-            if any(each is known for known in parameters):
+            parameters.append(each)
+            if id(each) in seen:
                 continue
+            seen.add(id(each))
             if each.name == DEFAULT_NAME:
                 each.name = f"{DEFAULT_NAME}${len(names)}"
             if each.name in names:
                 raise ValueError(f"The parameter name '{each.name}' already exists. Please set a unique name for it.")
             names.add(each.name)
-            parameters.append(each)
         return tuple.__new__(cls, parameters)
 
     def clone(self, prefix, init="same"):

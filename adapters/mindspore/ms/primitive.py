@@ -68,6 +68,12 @@ class Primitive:
         return False, None
 
     def __call__(self, *inputs):
+        if type(self) is Primitive:
+            from mindspore.ops import _named
+
+            function = _named.function_of(self)
+            if function is not None:
+                return function(*inputs)
         refuse(f"Primitive {self.name}", "has no computation here", "a Cell, or cairn.op,")
 
     def __deepcopy__(self, memo):

@@ -12,7 +12,7 @@ from cairn import _cairn
 from cairn.ms import core, kept
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
-_identity, _stop = (core.row_of(name) for name in ("identity", "stop_gradient"))
+_identity, _stop, _cast = (core.row_of(name) for name in ("identity", "stop_gradient", "cast"))
 _compiled = {}  # key of a segment: its gradients as a kept.Function
 
 
@@ -192,17 +192,24 @@ class Scope:
         """Has gradients taken with respect to the parameter, as it is now."""
         return self._tape.value(parameter)
 
+    def _of(self, value):
+        """The values whose gradients are that of an argument: of one that is not floating, what it was converted to."""
+        if _is_float(value.array):
+            return [value]
+        casts = [each for each in self._tape.records[self._start :] if getattr(each, "row", None) is _cast and each.inputs[0] is value]
+        return [each.outputs[0] for each in casts if _is_float(each.outputs[0].array)]
+
     def gradients(self, results, seeds, wanted):
         """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
         ones. The gradient by a Parameter is the sum of those by all that it held: an assignment passes none on to the value."""
         tape = self._tape
-        versions = [each.versions() if isinstance(each, Value) else [tape.value(each)] for each in wanted]
+        versions = [each.versions() if isinstance(each, Value) else self._of(tape.value(each)) for each in wanted]
         values = [value for each in versions for value in each]
         calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
         pending = {}
         core.here.recorder = tape if tape.depth > 1 else None
         for result, seed in zip(results, seeds):
-            if result._array.dtype.kind == "f":
+            if _is_float(result._array):
                 value = tape.value(result)
                 _accumulate(pending, value, wrap(numpy.ones_like(value.array)) if seed is None else seed)
         nested = tape if tape.depth > 1 else None
@@ -213,9 +220,11 @@ class Scope:
             else:
                 _through_calls(part, pending, active, nested)
         made = []
-        for each in versions:
+        for each, of in zip(versions, wanted):
             found = [pending[value] for value in each if value in pending]
-            made.append(functools.reduce(core.add, found) if found else wrap(numpy.zeros_like(each[0].array)))
+            like = of.array if isinstance(of, Value) else of._array
+            total = functools.reduce(core.add, found) if found else wrap(numpy.zeros_like(like))
+            made.append(total if _is_float(like) or not found else core.cast(total, dtype=like.dtype))
         core.here.recorder = tape
         return made
 
@@ -267,7 +276,7 @@ def _through_cut(cut, pending, active):
     if len(made) == len(cut.tensors):
         made = [g for g, each in zip(made, cut.tensors) if isinstance(each, Tensor)]
     for value, gradient in zip(cut.inputs, made[: len(tensors)]):
-        if value in active and gradient is not None and value.array.dtype.kind == "f":
+        if value in active and gradient is not None and _is_float(value.array):
             _accumulate(pending, value, gradient)
 
 
@@ -303,7 +312,7 @@ class Segment:
         made = {value for call in calls for value in call.outputs}
         self.leaves = list(dict.fromkeys(v for c in calls for v in c.inputs if isinstance(v, Value) and v not in made))
         self.results = [value for value in pending if value in made]
-        self.wanted = [value for value in self.leaves if value in active and value.array.dtype.kind == "f"]
+        self.wanted = [value for value in self.leaves if value in active and _is_float(value.array)]
         self._key = None
 
     def key(self):

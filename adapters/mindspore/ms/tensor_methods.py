@@ -377,7 +377,7 @@ _OWN = {
     "permute": transpose, "repeat": repeat, "take": take, "choose": choose, "diagonal": diagonal, "trace": trace,
     "resize": resize, "select": select, "searchsorted": searchsorted, "fills": fill,
     "argmax_with_value": _with_value(core.arg_max, core.reduce_max),
-    "argmin_with_value": _with_value(core.arg_min, core.reduce_min), "bitwise_not": lambda self: ~self,
+    "argmin_with_value": _with_value(core.arg_min, core.reduce_min), "bitwise_not": lambda self: (core.not_ if promote.nptype(self).kind == "b" else core.bit_not)(self),
     "fill_diagonal": fill_diagonal, "new_ones": _like(1), "new_zeros": _like(0), "nelement": lambda self: math.prod(self.shape),
     "ndimension": lambda self: len(self.shape), "is_signed": lambda self: promote.nptype(self).kind in "if",
     "view_as": lambda self, other: reshape(self, other.shape), "reshape_as": lambda self, other: reshape(self, other.shape),

@@ -127,12 +127,19 @@ REGISTER_OP("CairnCollective")
     .Attr("shape: shape = {}")
     .Attr("names: list(string) = []")
     .Attr("order: int = 0")
+    .Attr("fusion: int = 0")
+    .Attr("fusion_id: int = -1")
+    .Attr("bytes: int = 0")
+    .Attr("bucket: int = 0")
     .Attr("Tin: list(type) >= 0")
     .Attr("Tout: list(type) >= 0")
     .SetIsStateful()
     .SetIsDistributedCommunication()
     .SetShapeFn(tf::shape_inference::UnknownShape)
-    .Doc("A collective of the ranks of a job; root: for send and receive the other rank.");
+    .Doc(
+        "A collective of the ranks of a job; root: for send and receive the other rank; fusion of an all_reduce of one "
+        "tensor: 1 with "
+        "others up to `bucket` bytes together, of which it has `bytes`, 2 with those of its fusion_id.");
 REGISTER_KERNEL_BUILDER(Name("CairnCollective").Device(tf::DEVICE_CPU), OneNodeOp);
 
 }  // namespace

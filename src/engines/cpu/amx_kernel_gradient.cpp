@@ -23,7 +23,7 @@ constexpr int64_t kNearPixels = 512, kFarPixels = 2048;
 int64_t up(int64_t a, int64_t unit) { return (a + unit - 1) / unit * unit; }
 
 /// Pairs of pixels: their elements side by side, for a batch.
-CAIRN_VECTORISED void interleave_brains(int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step) {
+CAIRN_VECTORISED(void, interleave_brains, (int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step)) {
   for (int64_t pair = 0; pair < kBatch / 2; ++pair, to += step) {
     const uint16_t *a = pixels[2 * pair], *b = pixels[2 * pair + 1];
     for (int64_t i = 0; i < count; ++i) to[i] = a[i] | static_cast<uint32_t>(b[i]) << 16;
@@ -60,7 +60,8 @@ bool AmxKernelGradient::suits(const SlideSpec& s, int64_t out) {
 }
 
 AmxKernelGradient::AmxKernelGradient(const SlideSpec& slide, int64_t out, Form form)
-    : s_(slide), planes_(form == Form::halves ? kSplitPlanes : 1), out_(out), rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
+    : s_(slide), planes_(form == Form::halves ? kSplitPlanes : 1), out_(out),
+      rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
       columns_(slide.kw, slide.stride_w, slide.dilation_w, slide.pad_left) {
   SlideSpec& s = s_;
   if (s.kh * s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 && s.h == s.oh &&
@@ -123,7 +124,8 @@ TileFunction AmxKernelGradient::make_function(int64_t first, int64_t rows, bool 
   tile.arithmetic = Arithmetic::pairs, tile.brain_products = true;
   tile.vectors = static_cast<int>(width_ / kLanes);
   tile.columns = static_cast<int>(last_panel ? out_ - (panels_ - 1) * width_ : width_);
-  for (int64_t row = first; row < first + rows; ++row) tile.pixel_bytes.push_back((place_of(row) - place_of(first)) * 2);
+  for (int64_t row = first; row < first + rows; ++row)
+    tile.pixel_bytes.push_back((place_of(row) - place_of(first)) * 2);
   for (int64_t row = 0; row < rows; row += kMatrixRows)
     tile.groups.push_back({static_cast<int>(row), static_cast<int>(std::min<int64_t>(kMatrixRows, rows - row)), 0, 1});
   tile.a_pixel_bytes = pitch_ * 2;
@@ -157,7 +159,8 @@ std::string AmxKernelGradient::describe() const {
 void AmxKernelGradient::pack_x(const Block& block, const uint16_t* x, int64_t batch, uint16_t* to) const {
   static constexpr std::array<uint16_t, kSlice> kZeros{};
   const int64_t batches = slots_ / kBatch, columns = std::ssize(columns_.phases);
-  const int64_t at = batch % batches * kBatch, image = batch / batches % block_images_, phase = batch / batches / block_images_;
+  const int64_t at = batch % batches * kBatch, image = batch / batches % block_images_,
+                phase = batch / batches / block_images_;
   const int64_t phase_y = rows_.phases[static_cast<size_t>(phase / columns)] + rows_.least * s_.stride_h;
   const int64_t phase_x = columns_.phases[static_cast<size_t>(phase % columns)] + columns_.least * s_.stride_w;
   const uint16_t* pixels[kBatch];
@@ -205,7 +208,8 @@ void AmxKernelGradient::pack_dy(const Block& block, const uint16_t* dy, int64_t 
     interleave_pixels(planes_, count, from, to, width_, plane_elements);
     for (int64_t plane = 0; count < width_ && plane < planes_; ++plane)
       for (int64_t pair = 0; pair < kBatch / 2; ++pair)
-        std::fill(to + plane * plane_elements + pair * width_ + count, to + plane * plane_elements + (pair + 1) * width_, 0);
+        std::fill(to + plane * plane_elements + pair * width_ + count,
+                  to + plane * plane_elements + (pair + 1) * width_, 0);
   }
 }
 
@@ -213,7 +217,8 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
                             char* workspace) const {
   alignas(64) static constexpr float kNoBias[2 * kLanes] = {};
   const int64_t count = s_.kh * s_.kw * s_.channels * out_;
-  auto* sums = parts_ > 1 ? reinterpret_cast<float*>(workspace + static_cast<size_t>(parts_) * block_bytes()) : gradient;
+  auto* sums =
+      parts_ > 1 ? reinterpret_cast<float*>(workspace + static_cast<size_t>(parts_) * block_bytes()) : gradient;
   const int64_t x_batches = x_plane() / kBatch, batches = x_batches + block_images_ * positions_ / kBatch;
   const auto part_x = [&](int64_t part) {
     return reinterpret_cast<uint16_t*>(workspace + static_cast<size_t>(part) * block_bytes());
@@ -239,17 +244,17 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
         const bool last = panel + 1 == panels_;
         const auto* packed = part_x(part) + packed_x();
         float* to = sums + part * count + tile.row * out_ + panel * width_;
-        (round == 0 ? tile.first : tile.next)[last](
-            part_x(part) + tile.place, reinterpret_cast<const float*>(packed) + panel * panel_elements(),
-            to, kNoBias, to);
+        (round == 0 ? tile.first : tile.next)[last](part_x(part) + tile.place,
+                                                    reinterpret_cast<const float*>(packed) + panel * panel_elements(),
+                                                    to, kNoBias, to);
       }
     });
   }
   if (parts_ > 1) reduce_middle(executor, false, 1, parts_, count, 1.F, sums, gradient, nullptr);
 }
 
-std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
-                                               size_t dy, Form dy_form, CallOptions options) {
+std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x,
+                                               Form x_form, size_t dy, Form dy_form, CallOptions options) {
   // Three planes of f16 take longer to pack than their products save.
   if (x_form != Form::brains || dy_form != Form::brains || !AmxKernelGradient::suits(slide, out)) return nullptr;
   AmxKernelGradient gradient(slide, out, x_form);

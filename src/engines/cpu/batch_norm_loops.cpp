@@ -17,16 +17,18 @@ int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostP
 
 // For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences
 // from an approximate mean, that of the first rows.
-CAIRN_VECTORISED void start_moments(int64_t first, int64_t c, const float* __restrict x, float* __restrict mean,
-                                    float* __restrict sum, float* __restrict squares) {
+CAIRN_VECTORISED(void, start_moments,
+                 (int64_t first, int64_t c, const float* __restrict x, float* __restrict mean, float* __restrict sum,
+                  float* __restrict squares)) {
   std::fill_n(mean, c, 0.f), std::fill_n(sum, c, 0.f), std::fill_n(squares, c, 0.f);
   for (int64_t row = 0; row < first; ++row)
     for (int64_t i = 0; i < c; ++i) mean[i] += x[row * c + i];
   for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<float>(first);
 }
 
-CAIRN_VECTORISED void add_moments(int64_t rows, int64_t c, const float* __restrict x, const float* __restrict mean,
-                                  float* __restrict sum, float* __restrict squares) {
+CAIRN_VECTORISED(void, add_moments,
+                 (int64_t rows, int64_t c, const float* __restrict x, const float* __restrict mean,
+                  float* __restrict sum, float* __restrict squares)) {
   int64_t row = 0;
   for (; row + 4 <= rows; row += 4) {
     const float* __restrict from = x + row * c;
@@ -46,8 +48,9 @@ CAIRN_VECTORISED void add_moments(int64_t rows, int64_t c, const float* __restri
 }
 
 // An infinity or NaN gives the plain mean, and NaN for the squares. Without x, `mean` has the plain sums of such channels.
-CAIRN_VECTORISED void end_moments(int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
-                                  const float* __restrict sum, float* __restrict squares) {
+CAIRN_VECTORISED(void, end_moments,
+                 (int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
+                  const float* __restrict sum, float* __restrict squares)) {
   for (int64_t i = 0; i < c; ++i) {
     const float shift = sum[i] / static_cast<float>(rows), around = squares[i] - sum[i] * shift;
     if (!std::isfinite(sum[i])) {
@@ -106,7 +109,7 @@ void moments(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, float* 
 }
 
 // y = (x - mean) * factor + offset [+ residual], with mean, factor and offset per channel.
-CAIRN_VECTORISED void normalise(int64_t rows, int64_t c, const BatchNorm& b, int64_t first, const float* factor) {
+CAIRN_VECTORISED(void, normalise, (int64_t rows, int64_t c, const BatchNorm& b, int64_t first, const float* factor)) {
   const float *mean = b.mean, *offset = b.offset;
   for (int64_t row = first; row < first + rows; ++row) {
     const float* x = b.x + row * c;
@@ -124,7 +127,7 @@ CAIRN_VECTORISED void normalise(int64_t rows, int64_t c, const BatchNorm& b, int
   }
 }
 
-CAIRN_VECTORISED void add_residual(int64_t count, const float* residual, bool relu, float* y) {
+CAIRN_VECTORISED(void, add_residual, (int64_t count, const float* residual, bool relu, float* y)) {
   for (int64_t i = 0; i < count; ++i) y[i] += residual[i];
   if (!relu) return;
   for (int64_t i = 0; i < count; ++i) y[i] = y[i] < 0 ? 0 : y[i];
@@ -175,16 +178,17 @@ CAIRN_INLINE void slopes_of(int64_t rows, int64_t c, const float* __restrict dy,
     }
 }
 // Adds sums of dy, and of dy times the distance from the mean.
-CAIRN_VECTORISED void add_slopes(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, float* level,
-                                 float* slope) {
+CAIRN_VECTORISED(void, add_slopes,
+                 (int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, float* level, float* slope)) {
   if (b.gate)
     slopes_of<true>(rows, c, b.dy + first * c, b.gate + first * c, b.x + first * c, b.mean, level, slope);
   else
     slopes_of<false>(rows, c, b.dy + first * c, nullptr, b.x + first * c, b.mean, level, slope);
 }
 
-CAIRN_VECTORISED void input_gradient(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first,
-                                     const float* factor, const float* level, const float* slope) {
+CAIRN_VECTORISED(void, input_gradient,
+                 (int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, const float* factor,
+                  const float* level, const float* slope)) {
   const float* mean = b.mean;
   for (int64_t row = first; row < first + rows; ++row) {
     const float *dy = b.dy + row * c, *x = b.x + row * c;
@@ -233,8 +237,8 @@ void slopes(int64_t rows, int64_t c, BatchNormGradient b, int64_t first, float* 
 }
 
 // For one channel's planes, the sums of x - middle and of its square.
-CAIRN_VECTORISED void plane_moments(const ChannelPlanes& p, const float* x, float middle, double* sum,
-                                    double* squares) {
+CAIRN_VECTORISED(void, plane_moments,
+                 (const ChannelPlanes& p, const float* x, float middle, double* sum, double* squares)) {
   for (int64_t o = 0; o < p.outer; ++o) {
     const float* from = x + o * p.c * p.inner;
     constexpr int64_t kLanes = 16;
@@ -258,8 +262,8 @@ CAIRN_VECTORISED void plane_moments(const ChannelPlanes& p, const float* x, floa
   }
 }
 
-CAIRN_VECTORISED void normalise_planes(const ChannelPlanes& p, const BatchNorm& b, int64_t c, float mean,
-                                       float factor) {
+CAIRN_VECTORISED(void, normalise_planes,
+                 (const ChannelPlanes& p, const BatchNorm& b, int64_t c, float mean, float factor)) {
   const float offset = b.offset[c];
   for (int64_t o = 0; o < p.outer; ++o) {
     const int64_t at = (o * p.c + c) * p.inner;
@@ -278,8 +282,8 @@ CAIRN_VECTORISED void normalise_planes(const ChannelPlanes& p, const BatchNorm& 
 }
 
 // Sums of dy and of dy times the distance from the mean.
-CAIRN_VECTORISED void plane_slopes(const ChannelPlanes& p, const BatchNormGradient& b, int64_t c, double* level,
-                                   double* slope) {
+CAIRN_VECTORISED(void, plane_slopes,
+                 (const ChannelPlanes& p, const BatchNormGradient& b, int64_t c, double* level, double* slope)) {
   const float mean = b.mean[c];
   for (int64_t o = 0; o < p.outer; ++o) {
     constexpr int64_t kLanes = 16;
@@ -299,8 +303,9 @@ CAIRN_VECTORISED void plane_slopes(const ChannelPlanes& p, const BatchNormGradie
   }
 }
 
-CAIRN_VECTORISED void plane_gradient(const ChannelPlanes& p, const BatchNormGradient& b, int64_t c, float factor,
-                                     float level, float slope) {
+CAIRN_VECTORISED(void, plane_gradient,
+                 (const ChannelPlanes& p, const BatchNormGradient& b, int64_t c, float factor, float level,
+                  float slope)) {
   const float mean = b.mean[c];
   for (int64_t o = 0; o < p.outer; ++o) {
     const int64_t at = (o * p.c + c) * p.inner;

@@ -35,6 +35,15 @@ int64_t taps_in_code(const ConvSpec& s) {
 
 }  // namespace
 
+// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
+// with its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's
+// unrolled steps, of nearly equal size.
+int block_steps(int64_t steps) {
+  constexpr int64_t kLongest = 256;
+  if (steps <= kLongest + kLongest / 2) return 0;
+  return static_cast<int>(ceil_div(ceil_div(steps, ceil_div(steps, kLongest)), 8) * 8);
+}
+
 ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
   ConvSpec spec;
   spec.n = slide.n, spec.d = slide.d, spec.h = slide.h, spec.w = slide.w, spec.ic = slide.channels;
@@ -47,7 +56,8 @@ ConvSpec conv_spec(const SlideSpec& slide, int64_t oc) {
 }
 
 std::optional<std::string> Conv::refuses(const ConvSpec& spec, Isa isa) {
-  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats) return "needs a processor with AVX2 and FMA";
+  if (isa == Isa::none && spec.arithmetic != Arithmetic::floats && spec.arithmetic != Arithmetic::words)
+    return "needs a processor with AVX2 and FMA";
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 4;
   const int64_t x_pixel = std::max(spec.x_pixel, spec.ic), y_pixel = std::max(spec.y_pixel, spec.oc);
   const int64_t y_slice = std::max(spec.y_slice, spec.oh * std::max(spec.y_row, spec.ow * y_pixel));

@@ -51,6 +51,9 @@ struct ConvSpec {
   friend bool operator==(const ConvSpec&, const ConvSpec&) = default;
 };
 
+/// The steps that a tile of a long product sums apart (TileSpec::block_steps).
+int block_steps(int64_t steps);
+
 /// The windows of a plain convolution with `oc` output channels.
 ConvSpec conv_spec(const SlideSpec& slide, int64_t oc);
 

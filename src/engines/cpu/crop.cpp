@@ -11,8 +11,9 @@ namespace cairn {
 
 namespace {
 
-CAIRN_VECTORISED void blend_f32(int64_t channels, const CropTap& row, const CropTap& column,
-                                const float* const* corners, float* __restrict y) {
+CAIRN_VECTORISED(void, blend_f32,
+                 (int64_t channels, const CropTap& row, const CropTap& column, const float* const* corners,
+                  float* __restrict y)) {
   const float *a = corners[0], *b = corners[1], *p = corners[2], *q = corners[3];
   for (int64_t c = 0; c < channels; ++c) {
     const float above = a[c] + (b[c] - a[c]) * column.fraction, below = p[c] + (q[c] - p[c]) * column.fraction;
@@ -33,7 +34,8 @@ void blend(int64_t channels, const CropTap& row, const CropTap& column, const T*
   }
 }
 
-CAIRN_VECTORISED void add_weighted(int64_t channels, float weight, const float* __restrict dy, float* __restrict dx) {
+CAIRN_VECTORISED(void, add_weighted,
+                 (int64_t channels, float weight, const float* __restrict dy, float* __restrict dx)) {
   for (int64_t c = 0; c < channels; ++c) dx[c] += weight * dy[c];
 }
 

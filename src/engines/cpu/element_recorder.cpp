@@ -132,6 +132,7 @@ Floats spread(float value) { return value; }
 Ints bits_of(Floats x) { return {x.recorder, x.id}; }
 Floats floats_of(Ints bits) { return {bits.recorder, bits.id}; }
 Ints minus(Ints a, Ints b) { return a - b; }
+Ints added(Ints a, Ints b) { return a + b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
 Floats times_power(Floats x, Floats n) {

@@ -12,6 +12,7 @@
 #include "engines/cpu/program.h"
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
+#include "engines/cpu/separable.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -140,6 +141,8 @@ class Proposer {
   std::vector<Group> run() {
     for (const auto& node : block_.nodes)
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
+    for (const auto& node : block_.nodes)
+      if (node->is("conv2d") && node->result()->type.is_static() && is_depthwise(*node)) separable(*node);
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node) {
@@ -229,12 +232,66 @@ class Proposer {
       nodes.push_back(next);
       found.result = next->result();
     }
+    if (const Node* pool = pooling_after(found.result)) {
+      nodes.push_back(pool);
+      if (take_longest(nodes, nodes.size())) return;
+      nodes.pop_back();
+    }
     if (const Node* stored = stored_operand(node)) {
       nodes.insert(nodes.begin(), stored);
       if (take_longest(nodes, least + 1)) return;
       nodes.erase(nodes.begin());
     }
     if (!take_longest(nodes, least) && with_casts) extended(node, rounding ? Casts::widening : Casts::none);
+  }
+
+  // The contraction and what follows it that can become its epilogue.
+  std::vector<const Node*> with_epilogue(const Node& node) const {
+    Contraction found = begin_with(node);
+    std::vector<const Node*> nodes{&node};
+    while (uses_.single(found.result)) {
+      const Node* next = uses_.users(found.result).front();
+      if (taken(*next) || reads_chain(*next, found.result) || next->is("cast") || !extend(found, *next)) break;
+      nodes.push_back(next);
+      found.result = next->result();
+    }
+    return nodes;
+  }
+
+  // The 1x1 convolution and its epilogue that make the value for its only user.
+  std::vector<const Node*> product_before(const Value* value) const {
+    constexpr int kMostSteps = 4;
+    const Node* node = value->producer;
+    for (int i = 0; i < kMostSteps && node && !node->op->has(kContraction); ++i)
+      node = is_add(*node) || is_activation(*node) ? node->inputs[0]->producer : nullptr;
+    if (!node || taken(*node) || !node->is("conv2d") || !is_pixel_product(*node)) return {};
+    std::vector<const Node*> nodes = with_epilogue(*node);
+    return nodes.back()->result(0) == value && uses_.single(value) ? nodes : std::vector<const Node*>();
+  }
+
+  // Groups a depthwise convolution with 1x1 convolutions before and behind it.
+  void separable(const Node& node) {
+    const std::vector<const Node*> middle = with_epilogue(node), before = product_before(node.inputs[0]);
+    std::vector<const Node*> behind;
+    if (const Value* made = middle.back()->result(0); uses_.single(made))
+      if (const Node* next = uses_.users(made).front(); !taken(*next) && next->is("conv2d") && is_pixel_product(*next))
+        behind = with_epilogue(*next);
+    for (const bool with_before : {true, false})
+      for (const bool with_behind : {true, false}) {
+        if (with_before ? before.empty() : !with_behind) continue;
+        if (with_behind && behind.empty()) continue;
+        std::vector<const Node*> nodes = with_before ? before : std::vector<const Node*>();
+        nodes.insert(nodes.end(), middle.begin(), middle.end());
+        if (with_behind) nodes.insert(nodes.end(), behind.begin(), behind.end());
+        Group group = make_group(in_order(std::move(nodes)), uses_);
+        if (!refuses_separable(group)) return take(std::move(group));
+      }
+  }
+
+  // The maximum pooling that alone reads the value.
+  const Node* pooling_after(const Value* value) const {
+    const Node* user = uses_.single(value) ? uses_.users(value).front() : nullptr;
+    return user && user->is("max_pool2d") && !taken(*user) && is_float(user->result()) ? user : nullptr;
   }
 
   // The cast that rounds the weights of this contraction alone.

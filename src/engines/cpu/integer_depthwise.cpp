@@ -63,9 +63,9 @@ int32_t weight_of(const Depthwise& problem, int64_t tap, int64_t channel) {
 
 // In floats, which hold all sums of so few products exactly: any instruction set, any epilogue.
 
-#define CAIRN_TAP(name, T)                                                                               \
-  CAIRN_VECTORISED void name(int64_t count, const T* x, float zero, const float* weights, float* sums) { \
-    for (int64_t i = 0; i < count; ++i) sums[i] += (static_cast<float>(x[i]) - zero) * weights[i];       \
+#define CAIRN_TAP(name, T)                                                                                   \
+  CAIRN_VECTORISED(void, name, (int64_t count, const T* x, float zero, const float* weights, float* sums)) { \
+    for (int64_t i = 0; i < count; ++i) sums[i] += (static_cast<float>(x[i]) - zero) * weights[i];           \
   }
 CAIRN_TAP(add_tap_unsigned, uint8_t)
 CAIRN_TAP(add_tap_signed, int8_t)
@@ -76,8 +76,9 @@ struct Channels {
   int64_t step;
 };
 
-CAIRN_VECTORISED void apply_epilogue(int64_t count, const IntegerEpilogue& e, float factor, Channels scale,
-                                     Channels bias, const void* residual, float* y) {
+CAIRN_VECTORISED(void, apply_epilogue,
+                 (int64_t count, const IntegerEpilogue& e, float factor, Channels scale, Channels bias,
+                  const void* residual, float* y)) {
   using Residual = IntegerEpilogue::Residual;
   const auto clip = [](float x, float low, float high) {
     x = x > low ? x : low;

@@ -11,17 +11,17 @@ namespace cairn {
 
 namespace {
 
-CAIRN_VECTORISED void flip_signs(int64_t count, const uint8_t* from, uint8_t* to) {
+CAIRN_VECTORISED(void, flip_signs, (int64_t count, const uint8_t* from, uint8_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[i] ^ 0x80;
 }
-CAIRN_VECTORISED void centre_unsigned(int64_t count, const uint8_t* from, int16_t zero, int16_t* to) {
+CAIRN_VECTORISED(void, centre_unsigned, (int64_t count, const uint8_t* from, int16_t zero, int16_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
 }
-CAIRN_VECTORISED void centre_signed(int64_t count, const int8_t* from, int16_t zero, int16_t* to) {
+CAIRN_VECTORISED(void, centre_signed, (int64_t count, const int8_t* from, int16_t zero, int16_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
 }
 // Pixels of three channels, as images have.
-CAIRN_VECTORISED void widen_pixels(int64_t rows, const uint8_t* from, uint32_t flip, uint32_t* to) {
+CAIRN_VECTORISED(void, widen_pixels, (int64_t rows, const uint8_t* from, uint32_t flip, uint32_t* to)) {
   for (int64_t i = 0; i < rows; ++i)
     to[i] = (static_cast<uint32_t>(from[3 * i]) | static_cast<uint32_t>(from[3 * i + 1]) << 8 |
              static_cast<uint32_t>(from[3 * i + 2]) << 16) ^
@@ -29,11 +29,11 @@ CAIRN_VECTORISED void widen_pixels(int64_t rows, const uint8_t* from, uint32_t f
 }
 
 // Two rows of weights as rows of pairs.
-CAIRN_VECTORISED void pair_unsigned(int64_t count, const uint8_t* a, const uint8_t* b, int32_t zero, uint32_t* to) {
+CAIRN_VECTORISED(void, pair_unsigned, (int64_t count, const uint8_t* a, const uint8_t* b, int32_t zero, uint32_t* to)) {
   for (int64_t i = 0; i < count; ++i)
     to[i] = (static_cast<uint32_t>(a[i] - zero) & 0xffff) | static_cast<uint32_t>(b[i] - zero) << 16;
 }
-CAIRN_VECTORISED void pair_signed(int64_t count, const int8_t* a, const int8_t* b, int32_t zero, uint32_t* to) {
+CAIRN_VECTORISED(void, pair_signed, (int64_t count, const int8_t* a, const int8_t* b, int32_t zero, uint32_t* to)) {
   for (int64_t i = 0; i < count; ++i)
     to[i] = (static_cast<uint32_t>(a[i] - zero) & 0xffff) | static_cast<uint32_t>(b[i] - zero) << 16;
 }

@@ -33,12 +33,36 @@ class MatrixRegisters {
   bool used_;
 };
 
+#define CAIRN_INLINE inline __attribute__((always_inline))
+
+/// A loop compiled for every instruction set, of which machine_isa() picks one at the first call.
+template <auto kLoop>
+class Vectorised;
+
+#define CAIRN_CLONE(...) __attribute__((__VA_ARGS__ optimize("O3", "no-math-errno", "no-trapping-math"))) static Result
+template <class Result, class... Args, Result (*kLoop)(Args...)>
+class Vectorised<kLoop> {
+ public:
+  using Function = Result (*)(Args...);
+
+  /// By processor features: a processor's name would leave out all others.
+  CAIRN_CLONE(target("arch=x86-64-v4"), ) avx512(Args... args) { return kLoop(args...); }
+  CAIRN_CLONE(target("arch=x86-64-v3"), ) avx2(Args... args) { return kLoop(args...); }
+  CAIRN_CLONE() plain(Args... args) { return kLoop(args...); }
+
+  static Function chosen() {
+    static const Function function = machine_isa() == Isa::avx512 ? avx512 : machine_isa() == Isa::avx2 ? avx2 : plain;
+    return function;
+  }
+  Result operator()(Args... args) const { return chosen()(args...); }
+  operator Function() const { return chosen(); }
+};
+#undef CAIRN_CLONE
+
 }  // namespace cairn
 
-/// Compiles a loop for every instruction set and picks at load time by what the processor supports (by its features: a
-/// processor's name would leave out all others); the loops inside vectorise.
-#define CAIRN_VECTORISED                                                       \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"), \
-                 optimize("O3", "no-math-errno", "no-trapping-math")))
-
-#define CAIRN_INLINE inline __attribute__((always_inline))
+/// Defines the function `name`, whose body follows, for every instruction set; the loops inside vectorise.
+#define CAIRN_VECTORISED(result, name, parameters) \
+  CAIRN_INLINE result name##_loop parameters;      \
+  constexpr Vectorised<name##_loop> name;          \
+  CAIRN_INLINE result name##_loop parameters

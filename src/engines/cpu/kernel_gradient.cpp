@@ -64,7 +64,7 @@ class KernelGradient {
     const std::string blocks =
         block_images_ > 1 ? fmt::format("{} images", block_images_) : fmt::format("{} rows", block_rows_);
     return fmt::format("{}x{} {}, {}blocks of {}, {} chunks", tile_size(0), width_, to_string(machine_isa()),
-                       by_rows_ ? "rows of taps, "
+                       by_rows_  ? "rows of taps, "
                        : paired_ ? "pairs of pixels, "
                                  : "",
                        blocks, chunks());
@@ -284,7 +284,7 @@ class KernelGradient {
       const int64_t from = *slice_of(chunk.depth_tap, i) * x_image_ + chunk.group * in_each_;
       for (int64_t row = rows.first; row < rows.last; row += at_once, next += at_once * w_ * pitch_)
         pack(x_form_kept_, at_once * w_, element_at(x_form_kept_, x, from + row * x_row_), x_pixel_, channels,
-                    x_pixels_ * pitch_, pitch_, next);
+             x_pixels_ * pitch_, pitch_, next);
     }
     return to;
   }

@@ -11,6 +11,7 @@
 #include "engines/cpu/integer_step.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
+#include "engines/cpu/pixel_lanes.h"
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/quantised_elements.h"
@@ -19,9 +20,11 @@
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/segments.h"
+#include "engines/cpu/separable.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
+#include "engines/cpu/winograd_step.h"
 
 namespace cairn {
 
@@ -49,7 +52,10 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
+    {"separable", refuses_separable, make_separable},
+    {"pixel_lanes", refuses_pixel_lanes, make_pixel_lanes},
     {"few_channels", refuses_few_channels, make_few_channels},
+    {"winograd", refuses_winograd, make_winograd},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
     {"integer_tile", refuses_integer_tile, make_integer_tile},

@@ -93,7 +93,7 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
 namespace {
 
 // Three planes become the channels of pixels.
-CAIRN_VECTORISED void interleave(int64_t count, const uint8_t* a, const uint8_t* b, const uint8_t* c, uint8_t* to) {
+CAIRN_VECTORISED(void, interleave, (int64_t count, const uint8_t* a, const uint8_t* b, const uint8_t* c, uint8_t* to)) {
   for (int64_t i = 0; i < count; ++i) {
     to[3 * i] = a[i];
     to[3 * i + 1] = b[i];

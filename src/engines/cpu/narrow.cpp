@@ -16,7 +16,7 @@ namespace {
 CAIRN_INLINE float as_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
 CAIRN_INLINE uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
 
-CAIRN_VECTORISED void expand_brains(int64_t count, const uint16_t* from, float* to) {
+CAIRN_VECTORISED(void, expand_brains, (int64_t count, const uint16_t* from, float* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
 }
 
@@ -29,10 +29,10 @@ CAIRN_INLINE uint32_t rounded_to_brain(float value) {
   const uint32_t bits = bits_of(value), usual = bits + 0x7fff + (bits >> 16 & 1);
   return ((bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : usual) & 0xffff0000;
 }
-CAIRN_VECTORISED void round_brains(int64_t count, const float* from, uint16_t* to) {
+CAIRN_VECTORISED(void, round_brains, (int64_t count, const float* from, uint16_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint16_t>(rounded_to_brain(from[i]) >> 16);
 }
-CAIRN_VECTORISED void round_to_brains(int64_t count, float* values) {
+CAIRN_VECTORISED(void, round_to_brains, (int64_t count, float* values)) {
   for (int64_t i = 0; i < count; ++i) values[i] = as_float(rounded_to_brain(values[i]));
 }
 /// Pairs of rows of floats, rounded by the instruction that products of pairs come with; as in these, denormals are 0.
@@ -50,7 +50,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void interleave_
 }
 
 // As float_to_half, without branches.
-CAIRN_VECTORISED void round_halves_plainly(int64_t count, const float* from, uint16_t* to) {
+CAIRN_VECTORISED(void, round_halves_plainly, (int64_t count, const float* from, uint16_t* to)) {
   for (int64_t i = 0; i < count; ++i) {
     const uint32_t bits = bits_of(from[i]), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
     const uint32_t tiny = bits_of(as_float(magnitude) * 0x1p24f + 0x1p23f) - 0x4b000000;
@@ -156,7 +156,7 @@ void pack_rounded_rows(Form precision, const float* from, int64_t rows, int64_t 
   }
 }
 
-CAIRN_VECTORISED void interleave_rows(int64_t columns, const uint16_t* even, const uint16_t* odd, uint32_t* to) {
+CAIRN_VECTORISED(void, interleave_rows, (int64_t columns, const uint16_t* even, const uint16_t* odd, uint32_t* to)) {
   for (int64_t o = 0; o < columns; ++o) to[o] = even[o] | static_cast<uint32_t>(odd[o]) << 16;
 }
 

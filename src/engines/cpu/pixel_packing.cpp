@@ -18,8 +18,9 @@ CAIRN_INLINE void copy_floats(float* __restrict to, const float* __restrict from
   std::memcpy(to + count - kStep, from + count - kStep, kStep * sizeof(float));
 }
 
-CAIRN_VECTORISED void pack_floats(int64_t count, const float* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
+CAIRN_VECTORISED(void, pack_floats,
+                 (int64_t count, const float* from, int64_t step, std::span<const Range> channels, int64_t range_floats,
+                  int64_t pitch, float* to)) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {
@@ -41,8 +42,9 @@ CAIRN_INLINE void pack_widened(int64_t count, const uint16_t* from, int64_t step
     }
   }
 }
-CAIRN_VECTORISED void pack_brains(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
-                                  int64_t range_floats, int64_t pitch, float* to) {
+CAIRN_VECTORISED(void, pack_brains,
+                 (int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                  int64_t range_floats, int64_t pitch, float* to)) {
   const auto widen_range = [](int64_t size, const uint16_t* x, float* y) __attribute__((always_inline)) {
     for (int64_t i = 0; i < size; ++i) y[i] = __builtin_bit_cast(float, static_cast<uint32_t>(x[i]) << 16);
   };
@@ -54,9 +56,9 @@ void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<co
   pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
 
-CAIRN_VECTORISED void pack_brains_in_pairs(int64_t count, const uint16_t* from, int64_t step,
-                                           std::span<const Range> channels, int64_t range_floats, int64_t pitch,
-                                           float* to) {
+CAIRN_VECTORISED(void, pack_brains_in_pairs,
+                 (int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
+                  int64_t range_floats, int64_t pitch, float* to)) {
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;
     for (const Range& range : channels) {

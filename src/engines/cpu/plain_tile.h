@@ -5,7 +5,7 @@
 
 namespace cairn {
 
-/// Floats only.
+/// Floats, and words of integers.
 class PlainTile final : public TileKernel {
  public:
   explicit PlainTile(const TileSpec& spec);

@@ -24,7 +24,7 @@ void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* 
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_to_float(from[i * step]);
 }
 
-CAIRN_VECTORISED void flags_to_floats(int64_t count, const uint8_t* from, float* to) {
+CAIRN_VECTORISED(void, flags_to_floats, (int64_t count, const uint8_t* from, float* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
 }
 

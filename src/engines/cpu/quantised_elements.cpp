@@ -21,50 +21,50 @@ struct Range {
 // Scales are one for each column, or one that is neither huge nor tiny: then the quotient is the product with the reciprocal,
 // corrected by the rest, which rounds as a division does (Markstein). Adding 1.5 * 2^23 rounds what is within the bounds to an
 // integer. NaN gives 0.
-#define CAIRN_QUANTISE(name, T)                                                                                    \
-  CAIRN_INLINE T name##_of(float x, float quotient, const Range& range) {                                          \
-    constexpr float kRound = 12582912;                                                                             \
-    float y = quotient > range.low ? quotient : range.low;                                                         \
-    y = y < range.high ? y : range.high;                                                                           \
-    const int32_t steps = static_cast<int32_t>((y + kRound) - kRound) + range.zero;                                \
-    return static_cast<T>(steps & (x == x ? -1 : 0));                                                              \
-  }                                                                                                                \
-  CAIRN_VECTORISED void name##_columns(int64_t count, const float* from, const float* scale, Range range, T* to) { \
-    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / scale[i], from[i] / scale[i], range);          \
-  }                                                                                                                \
-  CAIRN_VECTORISED void name##_by(int64_t count, const float* from, float scale, Range range, T* to) {             \
-    const float low = (range.low - 1) * scale, high = (range.high + 1) * scale, reciprocal = 1 / scale;            \
-    for (int64_t i = 0; i < count; ++i) {                                                                          \
-      float x = from[i] > low ? from[i] : low;                                                                     \
-      x = x < high ? x : high;                                                                                     \
-      const float near = x * reciprocal;                                                                           \
-      to[i] = name##_of(from[i], __builtin_fmaf(__builtin_fmaf(-near, scale, x), reciprocal, near), range);        \
-    }                                                                                                              \
-  }                                                                                                                \
-  void name(int64_t count, const float* from, const float* scale, int64_t step, Range range, T* to) {              \
-    if (step == 1) return name##_columns(count, from, scale, range, to);                                           \
-    if (*scale > 1e-25f && *scale < 1e25f) return name##_by(count, from, *scale, range, to);                       \
-    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / *scale, from[i] / *scale, range);              \
+#define CAIRN_QUANTISE(name, T)                                                                                        \
+  CAIRN_INLINE T name##_of(float x, float quotient, const Range& range) {                                              \
+    constexpr float kRound = 12582912;                                                                                 \
+    float y = quotient > range.low ? quotient : range.low;                                                             \
+    y = y < range.high ? y : range.high;                                                                               \
+    const int32_t steps = static_cast<int32_t>((y + kRound) - kRound) + range.zero;                                    \
+    return static_cast<T>(steps & (x == x ? -1 : 0));                                                                  \
+  }                                                                                                                    \
+  CAIRN_VECTORISED(void, name##_columns, (int64_t count, const float* from, const float* scale, Range range, T* to)) { \
+    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / scale[i], from[i] / scale[i], range);              \
+  }                                                                                                                    \
+  CAIRN_VECTORISED(void, name##_by, (int64_t count, const float* from, float scale, Range range, T* to)) {             \
+    const float low = (range.low - 1) * scale, high = (range.high + 1) * scale, reciprocal = 1 / scale;                \
+    for (int64_t i = 0; i < count; ++i) {                                                                              \
+      float x = from[i] > low ? from[i] : low;                                                                         \
+      x = x < high ? x : high;                                                                                         \
+      const float near = x * reciprocal;                                                                               \
+      to[i] = name##_of(from[i], __builtin_fmaf(__builtin_fmaf(-near, scale, x), reciprocal, near), range);            \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  void name(int64_t count, const float* from, const float* scale, int64_t step, Range range, T* to) {                  \
+    if (step == 1) return name##_columns(count, from, scale, range, to);                                               \
+    if (*scale > 1e-25f && *scale < 1e25f) return name##_by(count, from, *scale, range, to);                           \
+    for (int64_t i = 0; i < count; ++i) to[i] = name##_of(from[i] / *scale, from[i] / *scale, range);                  \
   }
 CAIRN_QUANTISE(quantise_unsigned, uint8_t)
 CAIRN_QUANTISE(quantise_signed, int8_t)
 #undef CAIRN_QUANTISE
 
-#define CAIRN_DEQUANTISE(name, T)                                                                          \
-  CAIRN_VECTORISED void name(int64_t count, const T* from, const float* scale, int64_t step, int32_t zero, \
-                             float* to) {                                                                  \
-    for (int64_t i = 0; i < count; ++i)                                                                    \
-      to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale[i * step];                  \
+#define CAIRN_DEQUANTISE(name, T)                                                                               \
+  CAIRN_VECTORISED(void, name,                                                                                  \
+                   (int64_t count, const T* from, const float* scale, int64_t step, int32_t zero, float* to)) { \
+    for (int64_t i = 0; i < count; ++i)                                                                         \
+      to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale[i * step];                       \
   }
 CAIRN_DEQUANTISE(dequantise_unsigned, uint8_t)
 CAIRN_DEQUANTISE(dequantise_signed, int8_t)
 CAIRN_DEQUANTISE(dequantise_sums, int32_t)
 #undef CAIRN_DEQUANTISE
 
-CAIRN_VECTORISED void larger_unsigned(int64_t count, const uint8_t* from, uint8_t* to) {
+CAIRN_VECTORISED(void, larger_unsigned, (int64_t count, const uint8_t* from, uint8_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
 }
-CAIRN_VECTORISED void larger_signed(int64_t count, const int8_t* from, int8_t* to) {
+CAIRN_VECTORISED(void, larger_signed, (int64_t count, const int8_t* from, int8_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
 }
 

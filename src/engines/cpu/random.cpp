@@ -14,7 +14,7 @@ using namespace random;
 constexpr int64_t kWide = 16;  // groups computed at once
 
 // Philox::words() for consecutive counts, converted to numbers in [0, 1).
-CAIRN_VECTORISED void uniform_groups(const Philox& first, float* to) {
+CAIRN_VECTORISED(void, uniform_groups, (const Philox& first, float* to)) {
   uint32_t x0[kWide], x1[kWide], x2[kWide], x3[kWide];
   for (uint64_t i = 0; i < kWide; ++i) {
     const uint64_t low = first.low + i, high = first.high + (low < i);

@@ -13,8 +13,9 @@ namespace cairn {
 namespace {
 
 // Computes one row of the result from up to four rows of the image, whose pixels have c channels.
-CAIRN_VECTORISED void resize_row(const Sampling& columns, size_t taps, const float* const* rows, const float* weights,
-                                 int64_t c, float* __restrict y) {
+CAIRN_VECTORISED(void, resize_row,
+                 (const Sampling& columns, size_t taps, const float* const* rows, const float* weights, int64_t c,
+                  float* __restrict y)) {
   for (size_t w = 0; w < columns.taps.size(); ++w, y += c) {
     const auto& at = columns.taps[w];
     const auto& share = columns.weights[w];
@@ -50,8 +51,8 @@ struct PoolWindow {
 };
 
 // The window of one result pixel, for up to kBlockChannels channels; each row of the window is summed separately.
-CAIRN_VECTORISED void pool_window(bool largest, const PoolWindow& window, int64_t channels, float divisor,
-                                  const float* x, float* y) {
+CAIRN_VECTORISED(void, pool_window,
+                 (bool largest, const PoolWindow& window, int64_t channels, float divisor, const float* x, float* y)) {
   const float start = largest ? -std::numeric_limits<float>::infinity() : 0.f;
   float total[kBlockChannels], row[kBlockChannels];
   const auto combine = [largest](float a, float b) __attribute__((always_inline)) {

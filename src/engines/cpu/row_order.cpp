@@ -9,29 +9,29 @@ namespace cairn {
 
 namespace {
 
-CAIRN_VECTORISED void add_f32(int64_t count, const float* __restrict from, float* __restrict to) {
+CAIRN_VECTORISED(void, add_f32, (int64_t count, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) to[j] += from[j];
 }
-CAIRN_VECTORISED void subtract_f32(int64_t count, const float* __restrict from, float* __restrict to) {
+CAIRN_VECTORISED(void, subtract_f32, (int64_t count, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) to[j] -= from[j];
 }
-CAIRN_VECTORISED void multiply_f32(int64_t count, const float* __restrict from, float* __restrict to) {
+CAIRN_VECTORISED(void, multiply_f32, (int64_t count, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) to[j] *= from[j];
 }
-CAIRN_VECTORISED void largest_f32(int64_t count, const float* __restrict from, float* __restrict to) {
+CAIRN_VECTORISED(void, largest_f32, (int64_t count, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) {
     const float larger = to[j] < from[j] ? from[j] : to[j];
     to[j] = from[j] != from[j] ? from[j] : larger;
   }
 }
-CAIRN_VECTORISED void least_f32(int64_t count, const float* __restrict from, float* __restrict to) {
+CAIRN_VECTORISED(void, least_f32, (int64_t count, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) {
     const float smaller = from[j] < to[j] ? from[j] : to[j];
     to[j] = from[j] != from[j] ? from[j] : smaller;
   }
 }
 
-template <void (*kLoop)(int64_t, const float*, float*)>
+template <auto kLoop>
 void of_f32(int64_t count, const void* from, void* to) {
   kLoop(count, static_cast<const float*>(from), static_cast<float*>(to));
 }

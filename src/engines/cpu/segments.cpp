@@ -50,7 +50,7 @@ void fill_rows(Executor& executor, int64_t count, int64_t inner, A start, A* to)
   for_ranges(executor, count * inner, 1, [&](int64_t first, int64_t last) { std::fill(to + first, to + last, start); });
 }
 
-CAIRN_VECTORISED void divide_f32(int64_t count, float divisor, float* to) {
+CAIRN_VECTORISED(void, divide_f32, (int64_t count, float divisor, float* to)) {
   for (int64_t j = 0; j < count; ++j) to[j] /= divisor;
 }
 
@@ -233,8 +233,8 @@ std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext&) {
 
 namespace {
 
-CAIRN_VECTORISED void add_weighted_row(int64_t count, float weight, const float* __restrict from,
-                                       float* __restrict to) {
+CAIRN_VECTORISED(void, add_weighted_row,
+                 (int64_t count, float weight, const float* __restrict from, float* __restrict to)) {
   for (int64_t j = 0; j < count; ++j) to[j] += weight * from[j];
 }
 
@@ -368,6 +368,19 @@ class DifferentElements {
   uint64_t slots_;
 };
 
+/// The same of elements from 0 to below `below`, by a table of as many places.
+template <class T>
+int64_t find_by_table(const T* x, int64_t count, int64_t below, int32_t* table, T* values, int64_t* index) {
+  std::fill_n(table, below, -1);
+  int32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    int32_t& place = table[x[i]];
+    if (place < 0) values[found] = x[i], place = found++;
+    index[i] = place;
+  }
+  return found;
+}
+
 Refusal refuses_many(const Value* x) {
   return count_of(sizes(x)) > 1 << 30 ? Refusal("has too many elements") : std::nullopt;
 }
@@ -385,17 +398,24 @@ std::unique_ptr<Step> make_unique_padded(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const DType dtype = node.inputs[0]->type.dtype;
   const int64_t count = count_of(sizes(node.inputs[0]));
+  const int64_t rows = count_of(sizes(node.result(0))), below = node.attr().integer("below");
+  const bool few = below > 0 && below <= count;  // then a table has a place for each
   const DifferentElements different(count);
-  const Results results(group, node, different.workspace());
+  const Results results(group, node, few ? static_cast<size_t>(below) * sizeof(int32_t) : different.workspace());
   const auto run = [=](const StepArgs& args) {
     with_integers(dtype, [&](auto tag) {
       using T = decltype(tag);
       const T* x = input<T>(args, 0);
-      for (int64_t i = 0; i < count; ++i)
+      for (int64_t i = 0; i < count; ++i) {
         if (x[i] < 0) fail(ErrorKind::invalid_argument, "unique_padded", "element {} is negative", x[i]);
+        if (below > 0 && static_cast<int64_t>(x[i]) >= below)
+          fail(ErrorKind::invalid_argument, "unique_padded", "element {} is not below {}", x[i], below);
+      }
       T* values = results.at<T>(args, 0);
-      const int64_t found = different.find(x, count, args.workspace, values, results.at<int64_t>(args, 1));
-      std::fill(values + found, values + count, T(-1));
+      auto* index = results.at<int64_t>(args, 1);
+      const int64_t found = few ? find_by_table(x, count, below, static_cast<int32_t*>(args.workspace), values, index)
+                                : different.find(x, count, args.workspace, values, index);
+      std::fill(values + found, values + rows, T(-1));
     });
   };
   return call("unique_padded", run, {.workspace = results.workspace()});

@@ -36,14 +36,15 @@ bool along(const Tensor& each, size_t axis, int64_t size, int64_t& step) {
   return step == 0 || (each.count() == size && dims.size() + axis >= 2 && dims[dims.size() + axis - 2] == size);
 }
 
-CAIRN_VECTORISED void expand_bytes(int64_t count, int64_t width, const int8_t* from, const float* scale,
-                                   const float* zero, float* to) {
+CAIRN_VECTORISED(void, expand_bytes,
+                 (int64_t count, int64_t width, const int8_t* from, const float* scale, const float* zero, float* to)) {
   for (int64_t row = 0; row < count; ++row, from += width, to += width)
     for (int64_t i = 0; i < width; ++i) to[i] = (static_cast<float>(from[i]) - zero[i]) * scale[i];
 }
 
-CAIRN_VECTORISED void expand_nibbles(int64_t count, int64_t width, const uint32_t* from, const float* scale,
-                                     const float* zero, float* to) {
+CAIRN_VECTORISED(void, expand_nibbles,
+                 (int64_t count, int64_t width, const uint32_t* from, const float* scale, const float* zero,
+                  float* to)) {
   for (int64_t row = 0; row < count; ++row, to += width) {
     const uint32_t* codes = from + row / 8 * width;
     const auto shift = static_cast<uint32_t>(row % 8 * 4);

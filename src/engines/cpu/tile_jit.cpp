@@ -34,6 +34,7 @@ struct VectorTile final : TileCode {
     : spec.narrow.rounds_sum ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
                              : start_with_bias();
     if (spec.block_steps) start_blocks();
+    if (spec.ahead_lines) lea(r9, ptr[rsi + static_cast<int>(spec.ahead_bytes)]);
     emit_rows();
     if (spec.block_steps) end_blocks();
     emit_epilogue();
@@ -229,6 +230,13 @@ struct VectorTile final : TileCode {
       emit_steps(run.length, run.pixels);
   }
 
+  /// Of B, that an iteration of the loop fetches.
+  int lines_ahead() const {
+    if (!spec_.ahead_lines) return 0;
+    const int loops = std::max(1, spec_.rows[0][0].length / kUnroll);
+    return (spec_.ahead_lines + loops - 1) / loops;
+  }
+
   // r10 and r11 advance by whole iterations of the loop.
   void emit_steps(int length, uint32_t pixels) {
     const int longest = std::popcount(pixels) * vectors_ >= kMuchWork ? kLongestOfMuchWork : kLongestStraight;
@@ -237,7 +245,13 @@ struct VectorTile final : TileCode {
       Xbyak::Label loop;
       mov(eax, loops);
       L(loop);
-      for (int step = 0; step < kUnroll; ++step) emit_step(step, pixels);
+      const int fetched = lines_ahead();
+      for (int step = 0; step < kUnroll; ++step) {
+        emit_step(step, pixels);
+        for (int line = fetched * step / kUnroll; line < fetched * (step + 1) / kUnroll; ++line)
+          prefetcht1(ptr[r9 + line * 64]);
+      }
+      if (fetched) add(r9, fetched * 64);
       add(r10, static_cast<int>(kUnroll * spec_.a_step_bytes));
       add(r11, kUnroll * panel_bytes());
       dec(eax);
@@ -284,6 +298,8 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.residual);
   append(key, spec.narrow);
   append(key, spec.brain_products);
+  append(key, spec.ahead_bytes);
+  append(key, spec.ahead_lines);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);
   append(key, spec.activation.high);

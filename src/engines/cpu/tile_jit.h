@@ -129,6 +129,9 @@ struct TileSpec {
   // runs that are no whole 16 elements.
   std::vector<PixelGroup> groups;
   int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
+  // Products of floats: lines of B, from this displacement on, that a later tile reads and this one fetches meanwhile.
+  int64_t ahead_bytes = 0;
+  int ahead_lines = 0;
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
   int parameter_rows = 0;

@@ -127,8 +127,8 @@ CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, 
 }
 
 // dx of the first `channels` channels of one volume; handles all of them, which are adjacent, for each window.
-CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, bool to_all, int64_t channels, const float* x,
-                                       const float* dy, float* dx) {
+CAIRN_VECTORISED(void, pool_gradient_of,
+                 (const SlideSpec& s, bool to_all, int64_t channels, const float* x, const float* dy, float* dx)) {
   for (int64_t i = 0; i < s.pixels(); ++i)
     std::memset(dx + i * s.channels, 0, static_cast<size_t>(channels) * sizeof(float));
   Window window;
@@ -159,7 +159,7 @@ CAIRN_VECTORISED void pool_gradient_of(const SlideSpec& s, bool to_all, int64_t 
 }
 
 // Of `count` channels of x, each of which has `filters` results: to[i] += sum over j of a[i, j] * b[i, j].
-CAIRN_VECTORISED void add_products(int64_t count, int64_t filters, const float* a, const float* b, float* to) {
+CAIRN_VECTORISED(void, add_products, (int64_t count, int64_t filters, const float* a, const float* b, float* to)) {
   if (filters == 1) {
     for (int64_t i = 0; i < count; ++i) to[i] += a[i] * b[i];
   } else if (filters == 2) {
@@ -171,7 +171,8 @@ CAIRN_VECTORISED void add_products(int64_t count, int64_t filters, const float* 
 }
 
 // to[i, j] += x[i] * dy[i, j]
-CAIRN_VECTORISED void add_spread_products(int64_t count, int64_t filters, const float* x, const float* dy, float* to) {
+CAIRN_VECTORISED(void, add_spread_products,
+                 (int64_t count, int64_t filters, const float* x, const float* dy, float* to)) {
   if (filters == 2) {
     for (int64_t i = 0; i < count; ++i) to[2 * i] += x[i] * dy[2 * i], to[2 * i + 1] += x[i] * dy[2 * i + 1];
   } else {

@@ -123,7 +123,7 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
 /// Rounded to bf16, to nearest even; a NaN stays one. Denormals are rounded as well, whatever additions do with them.
 CAIRN_INLINE Floats brain_of(Floats x) {
   const Ints bits = bits_of(x), odd = (bits >> 16) & 1;
-  return choose(x != x, x + x, floats_of((bits + 0x7fff + odd) & -0x10000));
+  return choose(x != x, x + x, floats_of(added(bits, odd + 0x7fff) & -0x10000));
 }
 
 /// Applies an instruction of the table (element_table.h) to vectors.

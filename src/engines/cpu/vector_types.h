@@ -1,6 +1,6 @@
 // CAIRN_FLOATS floats in GCC's vector type, included once for each instruction set, each time in another namespace. They
 // fill one register: GCC lowers comparisons of wider vectors to scalars.
-// CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it clones functions.
+// CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it inlines them.
 
 constexpr int kFloats = CAIRN_FLOATS;
 
@@ -36,6 +36,10 @@ CAIRN_INLINE Ints minus(Ints a, Ints b) {
   return reinterpret_cast<Ints>(reinterpret_cast<Words>(a) - reinterpret_cast<Words>(b));
 }
 CAIRN_INLINE Ints minus(Ints a, int32_t b) { return minus(a, Ints{} + b); }
+/// Addition modulo 2^32.
+CAIRN_INLINE Ints added(Ints a, Ints b) {
+  return reinterpret_cast<Ints>(reinterpret_cast<Words>(a) + reinterpret_cast<Words>(b));
+}
 /// Lane i of CAIRN_SHUFFLE is lane places[i] of a vector, or of two after one another.
 #ifdef __clang__
 #define CAIRN_SHUFFLE shuffle

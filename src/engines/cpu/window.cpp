@@ -7,6 +7,7 @@
 #include <bit>
 #include <limits>
 
+#include "engines/cpu/slide_tile.h"
 #include "support/error.h"
 
 namespace cairn {
@@ -22,22 +23,10 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the other values.
 int64_t most_tile_pixels(Isa isa) { return isa == Isa::avx512 ? 14 : 10; }
 
-struct Tap {
-  int64_t x_bytes;  // from the tile's first tap
-  uint32_t pixels;  // bit i: the tap applies to pixel i
-};
-
-/// One tile of pixels; everything except the channels is constant in the generated code.
-struct SlideTile {
-  std::vector<int64_t> pixel_bytes;  // displacement of each pixel in x
-  std::vector<Tap> taps;
-  std::vector<float> divisors;  // mean: per pixel
-};
-
 std::string key_of(const SlideTile& tile) {
   std::string key;
   for (int64_t bytes : tile.pixel_bytes) key += fmt::format("{},", bytes);
-  for (const Tap& tap : tile.taps) key += fmt::format("{}:{},", tap.x_bytes, tap.pixels);
+  for (const SlideTap& tap : tile.taps) key += fmt::format("{}:{},", tap.x_bytes, tap.pixels);
   for (float divisor : tile.divisors) key += fmt::format("{},", divisor);
   return key;
 }
@@ -187,7 +176,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   }
 
   void emit_tap(int index) {
-    const Tap& tap = tile_.taps[static_cast<size_t>(index)];
+    const SlideTap& tap = tile_.taps[static_cast<size_t>(index)];
     if (tap.pixels == 0) return;
     if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + index * vector_bytes()]);
     for (int pixel = 0; pixel < pixels(); ++pixel) {
@@ -259,7 +248,6 @@ class Slide::Code final : public Xbyak::CodeGenerator {
 };
 
 std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
-  if (isa == Isa::none) return "needs a processor with AVX2 and FMA";
   if (spec.taps() > kMostTaps) return fmt::format("a window of {} taps would be too much code", spec.taps());
   if (lanes(isa) % spec.multiplier != 0)
     return fmt::format("has {} filters a channel, which do not divide a vector", spec.multiplier);
@@ -272,7 +260,7 @@ std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
 
 Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(most_tile_pixels(isa)) {
   CHECK(!refuses(spec, isa), "{}", *refuses(spec, isa));
-  std::vector<std::pair<std::string, Function>> known;
+  std::vector<std::pair<std::string, Tile>> known;
   auto split = [&](int64_t first, int64_t pixels) {
     const int64_t count = ceil_div(pixels, pixels_);
     for (int64_t i = 0; i < count; ++i) {
@@ -289,7 +277,7 @@ Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(m
 Slide::~Slide() = default;
 
 // The tile lies in one slice of the volume.
-void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known) {
+void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Tile>>& known) {
   const SlideSpec& s = spec_;
   const int64_t slice = first / (s.oh * s.ow), start = first % (s.oh * s.ow), y0 = start / s.ow, x0 = start % s.ow;
   SlideTile tile;
@@ -305,7 +293,7 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
   for (int64_t k = 0; k < s.taps(); ++k) {
     const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
     const int64_t z = slice * s.stride_d + kz * s.dilation_d - s.pad_front;
-    Tap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.in_channels() * 4, 0};
+    SlideTap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.in_channels() * 4, 0};
     for (int64_t i = 0; i < pixels; ++i) {
       const int64_t y = row_of(i, ky), x = column_of(i, kx);
       const bool inside = z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
@@ -319,13 +307,18 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
   const std::string key = key_of(tile);
   auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
   if (found == known.end()) {
-    codes_.push_back(std::make_unique<Code>(spec_, isa_, tile));
-    known.emplace_back(key, codes_.back()->function());
+    if (isa_ == Isa::none) {
+      plain_.push_back(std::make_unique<SlideTile>(tile));
+      known.emplace_back(key, Tile{nullptr, plain_.back().get(), 0, 0});
+    } else {
+      codes_.push_back(std::make_unique<Code>(spec_, isa_, tile));
+      known.emplace_back(key, Tile{codes_.back()->function(), nullptr, 0, 0});
+    }
     found = known.end() - 1;
   }
   const int64_t row = (slice * s.stride_d - s.pad_front) * s.h + y0 * s.stride_h - s.pad_top;
   const int64_t x = (row * s.w + x0 * s.stride_w - s.pad_left) * s.in_channels();
-  tiles_.push_back({found->second, x, first * s.channels});
+  tiles_.push_back({found->second.function, found->second.plain, x, first * s.channels});
 }
 
 size_t Slide::packed_size() const { return bias_size() * static_cast<size_t>(spec_.taps()); }
@@ -370,11 +363,29 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
       const int64_t image = i / tiles;
       const int64_t from = image * spec_.pixels() * spec_.in_channels() + tile.x + channel / spec_.multiplier;
       const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
-      tile.function(x + from, packed ? packed + start * packed_step : nullptr, y + to,
-                    residual ? residual + to : nullptr, std::min(end, whole) - start, end > whole,
-                    bias ? bias + channel : nullptr);
+      run_tile(tile, x + from, packed ? packed + start * packed_step : nullptr, bias ? bias + channel : nullptr,
+               residual ? residual + to : nullptr, y + to, std::min(end, whole) - start, end > whole);
     }
   });
+}
+
+void Slide::run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
+                     float* y, int64_t vectors, bool rest) const {
+  if (tile.function)
+    tile.function(x, packed, y, residual, vectors, rest, bias);
+  else
+    slide_plainly(spec_, *tile.plain, x, packed, y, residual, vectors, rest, bias);
+}
+
+bool Slide::goes_by_rows(const SlideSpec& spec) { return spec.ow >= kShortRow; }
+
+void Slide::run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias,
+                     float* y) const {
+  const int64_t lane = lanes(isa_), tiles = std::ssize(tiles_) / (spec_.od * spec_.oh);  // of a row
+  for (int64_t i = first * tiles; i < last * tiles; ++i) {
+    const Tile& tile = tiles_[static_cast<size_t>(i)];
+    run_tile(tile, x + tile.x, packed, bias, nullptr, y + tile.y, spec_.channels / lane, spec_.channels % lane > 0);
+  }
 }
 
 std::string Slide::describe() const {

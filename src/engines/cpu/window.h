@@ -1,5 +1,5 @@
-// Generated kernels that slide a window over each channel of images or volumes (NHWC, NDHWC): depthwise convolution, maximum
-// and mean pooling.
+// Kernels that slide a window over each channel of images or volumes (NHWC, NDHWC): depthwise convolution, maximum and mean
+// pooling. They are generated, or in plain C++ without AVX2.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,8 @@
 #include "support/executor.h"
 
 namespace cairn {
+
+struct SlideTile;
 
 enum class WindowWork : uint8_t { multiply_add, maximum, mean };
 
@@ -56,6 +58,10 @@ class Slide {
   /// workers.
   void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
            float* y) const;
+  /// Whether no tile spans several rows.
+  static bool goes_by_rows(const SlideSpec& spec);
+  /// Rows [first, last) of the results of one image, on the caller's thread, for such a slide: without residual.
+  void run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias, float* y) const;
   /// "12 pixels x 16 channels avx512"
   std::string describe() const;
 
@@ -65,17 +71,21 @@ class Slide {
   using Function = void (*)(const float* x, const float* packed, float* y, const float* residual, int64_t vectors,
                             int64_t rest, const float* bias);
   struct Tile {
-    Function function;
+    Function function;  // null without AVX2: in plain C++
+    const SlideTile* plain;
     int64_t x, y;  // offsets in floats inside one volume
   };
 
-  void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Function>>& known);
+  void run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
+                float* y, int64_t vectors, bool rest) const;
+  void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Tile>>& known);
 
   SlideSpec spec_;
   Isa isa_;
   int64_t pixels_ = 0;  // most pixels of a tile
   std::vector<Tile> tiles_;
   std::vector<std::unique_ptr<Code>> codes_;
+  std::vector<std::unique_ptr<SlideTile>> plain_;
 };
 
 }  // namespace cairn

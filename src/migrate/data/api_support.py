@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pkgutil
+import re
 import types
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -37,6 +38,8 @@ COMMON = ("framework.", "eager.", "util.", "platform.", "ops.check_ops", "ops.co
           "ops.resource_variable_ops", "ops.variable", "ops.cond", "ops.while", "ops.control_flow", "ops.tensor_array_ops",
           "ops.script_ops", "ops.list_ops", "ops.handle_data_util", "ops.logging_ops", "ops.random_ops_util", "distribute.",
           "ops.embedding_ops", "ops.gradient", "ops.stateless_random_ops", "ops.string_ops", "trackable.", "training.")  # fmt: skip
+# Modules of Keras that scripts of its time did not have.
+INTERNAL = re.compile(r"_test|\.tests|\.benchmarks|testing_infra|dtensor|\.distribute\b|feature_column|legacy_tf_layers|premade|\.export\b")
 # Operators that hold or name things and compute nothing.
 SILENT = {"Assert", "Print", "PrintV2", "NoOp", "Const", "Placeholder", "VarHandleOp", "VariableV2", "Identity", "IdentityN", "Shape",
           "EagerPyFunc", "PyFunc", "StringFormat"}  # fmt: skip
@@ -174,7 +177,30 @@ def supplied_by_the_layer():
         except ImportError:  # the package of another task, as for tensorboard's plugins
             continue
         yield from rows_of(f"tf.contrib.{part}", module)
+    yield from names_of_keras(moved.MODULES)
     yield "tf.examples.tutorials.mnist* layer reads local files; nothing is downloaded"
+
+
+def names_of_keras(moved):
+    """Rows of what Keras keeps in modules that are not public, as it did in its time by itself."""
+    import keras.src
+
+    public = {line.split()[0] for line in pathlib.Path(__file__).with_name("tf_api.txt").read_text().splitlines()}
+    found = pkgutil.walk_packages(keras.src.__path__, "keras.src.", onerror=lambda name: None)
+    paths = [part.name for part in found if not INTERNAL.search(part.name)] + [name for name in moved if name.startswith("keras.src.")]
+    for path in sorted(paths):
+        name = path.replace("keras.src", "keras", 1)
+        if name in public:
+            continue
+        try:
+            module = importlib.import_module(path.replace("keras.src", "keras", 1))
+        except ImportError:  # of packages that are not here
+            continue
+        yield f"tf.{name} module {module.__name__}"
+        for member, value in sorted(vars(module).items()):
+            own = (getattr(value, "__module__", None) or "keras").startswith("keras")
+            if not member.startswith("_") and own and not isinstance(value, types.ModuleType):
+                yield f"tf.{name}.{member} layer {getattr(value, '__module__', None) or module.__name__}"
 
 
 def rows_of(prefix, module):

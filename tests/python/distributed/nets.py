@@ -1,4 +1,4 @@
-"""Three small networks as functions of variables, each the mean loss of a batch; data that any number of ranks cut the same way."""
+"""Three small networks as functions of variables, each also as the mean loss of a batch; data that any number of ranks cut the same way."""
 
 import zlib
 
@@ -33,21 +33,21 @@ def cross_entropy(labels, logits):
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 
 
-def lenet(images, labels):
+def lenet(images):
     x = tf.nn.max_pool(tf.nn.relu(conv(images, 6, 5, "conv1")), 2, 2, "SAME")
     x = tf.nn.max_pool(tf.nn.relu(conv(x, 16, 5, "conv2")), 2, 2, "SAME")
     x = tf.reshape(x, [-1, 7 * 7 * 16])
     x = dense(dense(x, 120, "dense1", tf.nn.relu), 84, "dense2", tf.nn.relu)
-    return cross_entropy(labels, dense(x, 10, "logits"))
+    return dense(x, 10, "logits")
 
 
-def resnet(images, labels):
+def resnet(images):
     x = tf.nn.relu(batch_norm(conv(images, 8, 3, "stem"), "stem_norm"))
     for block, (filters, stride) in enumerate([(8, 1), (16, 2), (32, 2)]):
         short = x if stride == 1 else conv(x, filters, 1, f"block{block}/short", stride)
         y = tf.nn.relu(batch_norm(conv(x, filters, 3, f"block{block}/conv1", stride), f"block{block}/norm1"))
         x = tf.nn.relu(short + batch_norm(conv(y, filters, 3, f"block{block}/conv2"), f"block{block}/norm2"))
-    return cross_entropy(labels, dense(tf.reduce_mean(x, [1, 2]), 10, "logits"))
+    return dense(tf.reduce_mean(x, [1, 2]), 10, "logits")
 
 
 def layer_norm(x, name):
@@ -56,7 +56,7 @@ def layer_norm(x, name):
     return (x - mean) * tf.rsqrt(variance + 1e-6) * gamma
 
 
-def bert(ids, labels):
+def bert(ids):
     x = tf.gather(variable("words", [100, 32]), ids) + variable("places", [12, 32])
     for layer in range(2):
         heads = lambda t: tf.transpose(tf.reshape(t, [-1, 12, 4, 8]), [0, 2, 1, 3])
@@ -66,10 +66,11 @@ def bert(ids, labels):
         x = layer_norm(x + dense(mixed, 32, f"layer{layer}/out"), f"layer{layer}/norm1")
         inner = dense(x, 64, f"layer{layer}/inner", tf.nn.gelu if hasattr(tf.nn, "gelu") else tf.nn.relu)
         x = layer_norm(x + dense(inner, 32, f"layer{layer}/outer"), f"layer{layer}/norm2")
-    return cross_entropy(labels, dense(tf.tanh(dense(x[:, 0], 32, "pooler")), 3, "logits"))
+    return dense(tf.tanh(dense(x[:, 0], 32, "pooler")), 3, "logits")
 
 
-NETS = {"lenet": lenet, "resnet": resnet, "bert": bert}
+LOGITS = {"lenet": lenet, "resnet": resnet, "bert": bert}
+NETS = {name: lambda inputs, labels, logits=logits: cross_entropy(labels, logits(inputs)) for name, logits in LOGITS.items()}
 
 
 def batches(net, steps):

@@ -44,6 +44,24 @@ def test_both_modes_print_the_same(tmp_path, name):
         np.testing.assert_allclose(numbers(first), numbers(second), rtol=2e-3, atol=2e-3, err_msg=f"{first}\n{second}")
 
 
+def resumed(name, folder, mode, threads=None):
+    """The digests of eight steps in one go, and of those that were resumed after four."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "cairn.ms", "--level", RUNS[name][0], Path(__file__).parent / "resumed_examples.py", name, mode]
+    if threads == 1:
+        command[1:1] = ["-c", ON_ONE_CORE]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert made.returncode == 0, made.stderr[-3000:]
+    return [line.split(": ")[1] for line in made.stdout.splitlines() if line.startswith(("in one go", "resumed"))]
+
+
+@pytest.mark.parametrize("mode", ["graph", "pynative"])
+@pytest.mark.parametrize("name", RUNS)
+def test_resumed_from_a_checkpoint_it_goes_on_with_the_same_bits(tmp_path, name, mode):
+    digests = resumed(name, tmp_path / "many", mode) + resumed(name, tmp_path / "one", mode, threads=1)
+    assert len(digests) == 4 and len(set(digests)) == 1
+
+
 @pytest.mark.parametrize("name, mode", [
     pytest.param(name, mode, marks=[] if mode == "graph" and name in ("bert_tiny", "gan", "lstm_sentiment", "policy_gradient") else pytest.mark.long)
     for name in RUNS for mode in ("graph", "pynative")

@@ -35,6 +35,14 @@ class Pieces(nn.Cell):
         return ops.tile(ops.Gather()(y, Tensor(np.array([1, 0], np.int32)), 1), (1, 1, 2)), ops.select(x > 0, x, -x).sum((0, 2)), ops.sqrt(ops.abs(x)).max(1)
 
 
+class Tests(nn.Cell):
+    def construct(self, x):
+        above = ops.logical_and(x > 0, ops.logical_not(x > 1))
+        parts = ops.elu(x) + ops.atan(x) * ops.round(2 * x) + ops.floor_div(x, Tensor(np.float32(0.3)))
+        return ops.cumsum(parts, 1), ops.select(ops.ReduceAny()(above, (1, 2)), ops.Argmax(2)(x)[:, 0], ops.Argmin(2)(x)[:, 0]), ops.select(
+            x != 0, ops.asinh(x), ops.cosh(x)) + ops.cast(ops.ReduceAll(True)(x > -3, 2), mindspore.float32)
+
+
 CASES = {"Block": (Block, [(2, 3, 12, 12)]), "Attention": (Attention, [(2, 4, 6), (2, 5, 6)]), "Pieces": (Pieces, [(2, 4, 6)])}
 
 
@@ -48,6 +56,15 @@ def case(request, tmp_path):
     expected = net(*inputs)
     net.set_train(True)
     return net, inputs, str(tmp_path / request.param), [each.asnumpy() for each in (expected if isinstance(expected, tuple) else (expected,))]
+
+
+def test_tests_and_places_as_onnx(tmp_path):
+    x = np.random.RandomState(0).normal(size=(2, 3, 4)).astype(np.float32)
+    expected = Tests()(Tensor(x))
+    mindspore.export(Tests(), Tensor(x), file_name=str(tmp_path / "tests"), file_format="ONNX")
+    made = cairn.load(str(tmp_path / "tests.onnx")).run({"x": x})
+    for name, each in zip(("output", "output1", "output2"), expected):
+        np.testing.assert_allclose(made[name], each.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("file_format", ["OM", "ONNX"])

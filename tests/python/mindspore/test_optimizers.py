@@ -121,7 +121,7 @@ def test_names_of_states():
         "momentum": {"learning_rate", "momentum", "global_step", "moments.fc.weight", "moments.bn.gamma"},
         "adam": {"beta1_power", "beta2_power", "moment1.fc.weight", "moment2.fc.weight"},
         "sgd, momentum": {"accum.fc.weight", "stat.fc.weight"},
-        "momentum, groups": {"learning_rate_group_0", "default_lr"},
+        "momentum, groups": {"learning_rate_group_0", "learning_rate"},
     }
     for case, expected in names.items():
         _, optimizer = optimizer_cases.run(optimizer_cases.CASES[case], 1)

@@ -18,7 +18,9 @@ from cairn.ms.refusal import Forbidden, Uncaptured, of_index
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 from . import source
+from .conditions import RESULT
 from .graph import Graph, settings_of
+from .rewrite import unended
 
 DEPTH = 1000  # of calls, as MindSpore's max_call_depth
 MOST = 64  # signatures of one function whose compiled forms are kept
@@ -51,6 +53,8 @@ class Signature:
             return dict, tuple([(key, self._of(each)) for key, each in x.items()])
         if isinstance(x, numpy.ndarray):
             return numpy.ndarray, x.dtype.char, x.shape, x.tobytes()
+        if hasattr(x, "of_parts"):
+            return type(x), x.capture_shape(), self._of(x.parts())
         try:
             hash(x)
         except TypeError:
@@ -158,7 +162,7 @@ def _filled(tree, arrays):
         return {key: _filled(each, arrays) for key, each in tree.items()}
     if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
         return type(tree)([_filled(each, arrays) for each in tree])
-    return tree
+    return tree.of_parts([_filled(each, arrays) for each in tree.parts()]) if hasattr(tree, "of_parts") else tree
 
 
 def _is_method(target, arguments):
@@ -177,7 +181,7 @@ def entry(target, arguments, keywords):
     if found is None:
         statistics["eager"] += 1
         try:
-            return _body(target)(*arguments, **keywords)
+            return _tuples(_body(target)(*arguments, **keywords), _lists(arguments))
         except RecursionError:
             raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
     statistics["runs"] += 1
@@ -241,7 +245,7 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, tuple(result) if isinstance(result, _ITERATORS) else result)
+        made = Compiled(graph, _tuples(result, _lists(inner)))
     except Error as error:
         if "that has ended" in str(error):
             raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
@@ -251,7 +255,7 @@ def _captured(target, signature, arguments, keywords):
     except Uncaptured:
         raise
     except Exception as error:
-        unknown = source.undefined_name(error)
+        unknown = source.undefined_name(error) or _missing_return(error)
         if unknown is not None:
             raise unknown from error
         raise
@@ -261,6 +265,29 @@ def _captured(target, signature, arguments, keywords):
     made.kept = signature.kept
     statistics["compiled"] += 1
     return made
+
+
+def _lists(arguments):
+    """The lists among the arguments, which a graph returns as they are."""
+    return {id(each) for each in arguments if isinstance(each, list)}
+
+
+def _tuples(result, kept):
+    """What a graph returns: lists that it makes are tuples, as iterators are."""
+    if isinstance(result, _ITERATORS) or type(result) in (list, tuple) and id(result) not in kept:
+        return tuple([_tuples(each, kept) for each in result])
+    return result
+
+
+def _missing_return(error):
+    """What is said of returned values that do not fit because a path returns none."""
+    text = str(error)
+    if "Join Failed" in text and ("the returned value" in text or RESULT in text):
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            name = unended.get(frame.f_code)
+            if name is not None:
+                return TypeError(f"Function must has 'return' statement, but missing in {name}. {text}")
+    return None
 
 
 def _notice(target, reason):

@@ -91,7 +91,11 @@ class _Join:
             if isinstance(each, Undefined):
                 if not isinstance(old, Undefined):
                     self._fail(name, a, b)
-                why = f": only one branch of the condition at {place_of(self._line)} assigns it"
+                without, having = ("true", "false") if each is a else ("false", "true")
+                why = (
+                    f". The local variable '{name}' is not defined in {without} branch, but defined in {having} branch. "
+                    f"See the condition at {place_of(self._line)}"
+                )
                 return lambda handles: Undefined(name, why)
         if isinstance(a, (tuple, list)) and type(a) is type(b):
             if len(a) != len(b):
@@ -101,6 +105,9 @@ class _Join:
         if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
             parts = {key: self.plan(name, a[key], b[key], old) for key in a}
             return lambda handles: {key: part(handles) for key, part in parts.items()}
+        if hasattr(type(a), "of_parts") and type(a) is type(b) and a.shape == b.shape:
+            parts = [self.plan(name, x, y, old) for x, y in zip(a.parts(), b.parts())]
+            return lambda handles: a.of_parts([part(handles) for part in parts])
         if name != RESULT and isinstance(a, FunctionType) and isinstance(b, FunctionType):
             return lambda handles: Undefined(name, f": each branch of the condition at {place_of(self._line)} makes a function of its own")
         if not all(isinstance(each, Tensor) or is_number(each) for each in (a, b)):
@@ -149,7 +156,7 @@ class _Join:
     def _fail(self, name, a, b, what="Type"):
         shown = "the returned value" if name == RESULT else f"'{name}'" if name.isidentifier() else name
         raise (Wrong if what == "Shape" else TypeError)(
-            f"{what} Join Failed: {shown} is {type_text(a)} where the condition at {place_of(self._line)} is true, and "
+            f"Cannot join the return values of different branches. {what} Join Failed: {shown} is {type_text(a)} where the condition at {place_of(self._line)} is true, and "
             f"{type_text(b)} where it is false; both branches must give the same type and shape"
         )
 

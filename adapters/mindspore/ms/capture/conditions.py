@@ -1,10 +1,12 @@
 """Conditions of captured functions: truth, and, or, not and comparisons of tensors; what is said of values that do not fit."""
 
+import math
 import os
 import sys
 
 import numpy
-from cairn.ms import core
+from cairn.ms import core, promote
+from cairn.ms.refusal import Forbidden
 from cairn.ms.tensor import Tensor
 
 from .graph import Graph, is_symbolic, symbolic
@@ -21,7 +23,7 @@ class Undefined:
     """A variable that has no value on some path. Using it is an error."""
 
     def __init__(self, name, why=""):
-        self.__dict__["_cairn_text"] = f"local variable '{name}' is used before it has a value{why}"
+        self.__dict__["_cairn_text"] = f"local variable '{name}' referenced before assignment{why}"
 
     def _fail(self, *arguments, **keywords):
         raise UnboundLocalError(self._cairn_text)
@@ -36,7 +38,7 @@ def condition(test):
     x = test
     if test.size != 1:
         raise ValueError(
-            f"The truth value of a tensor of shape {test.shape} is ambiguous: a condition takes a tensor of one element"
+            f"Only tensors of one element can be converted to bool, but this one of shape {test.shape} is a condition"
         )
     if nptype(x).kind != "b":
         x = core.not_equal(x, numpy.zeros((), nptype(x)))
@@ -58,25 +60,52 @@ def not_(x):
     return core.not_(condition(x)) if is_symbolic(x) else not x
 
 
-def _lazy(thunks, stops, combine):
+def many(x):
+    """Whether it is a captured tensor of several elements."""
+    return is_symbolic(x) and math.prod(x.shape) != 1
+
+
+def _bools(x):
+    """A tensor, or what Python has, as truth values."""
+    if not isinstance(x, Tensor):
+        return Tensor(numpy.array(bool(x)))
+    return x if nptype(x).kind == "b" else core.not_equal(x, numpy.zeros((), nptype(x)))
+
+
+def _pair(made, value, both):
+    """`made and value`, or `made or value`: of one kind it is one of them, else a truth value."""
+    combine = getattr(core, "and_") if both else getattr(core, "or_")
+    if many(made) or many(value):  # several elements: each by itself
+        return combine(*promote.promote(_bools(made), _bools(value)))
+    if not isinstance(value, Tensor):
+        return combine(condition(made), numpy.array(bool(value)))
+    if nptype(made) != nptype(value) or made.shape != value.shape:
+        return combine(condition(made), condition(value))
+    if nptype(made).kind == "b":
+        return combine(made, value)
+    holds = _bools(made)
+    return core.select(holds, value, made) if both else core.select(holds, made, value)
+
+
+def _lazy(thunks, stops, both):
     made = None
     for index, thunk in enumerate(thunks):
         value = seen(thunk())
         if made is not None:
-            made = combine(made, condition(value) if isinstance(value, Tensor) else numpy.array(bool(value)))
+            made = _pair(made, value, both)
         elif is_symbolic(value) and index + 1 < len(thunks):
-            made = condition(value)
+            made = value
         elif index + 1 == len(thunks) or stops(value):
             return value
     return made
 
 
 def and_(*thunks):
-    return _lazy(thunks, lambda value: not value, lambda a, b: getattr(core, "and_")(a, b))
+    return _lazy(thunks, lambda value: not value, True)
 
 
 def or_(*thunks):
-    return _lazy(thunks, bool, lambda a, b: getattr(core, "or_")(a, b))
+    return _lazy(thunks, bool, False)
 
 
 _COMPARE = {
@@ -100,6 +129,24 @@ def chain(left, *rest):
         return compare
 
     return and_(*(step(op, thunk) for op, thunk in rest))
+
+
+def shifted(x, count, left):
+    """x << count or x >> count; numbers of a graph have 64 bits."""
+    if any(isinstance(each, Tensor) for each in (x, count)) or graph() is None:
+        return x << count if left else x >> count
+    name = "left_shift" if left else "right_shift"
+    if not all(is_number(each) for each in (x, count)):
+        raise Forbidden(f"The '{name}' operation does not support the type [{type(x).__name__}, {type(count).__name__}].")
+    if float in (type(x), type(count)):
+        told = f"{type(x).__name__} and {type(count).__name__}"
+        raise TypeError(f"For '{name}', only integer types are supported, but got {told}.")
+    if count < 0:
+        raise ValueError(f"For '{name}', shift count must be a non-negative integer, but got {count}.")
+    made = x << count if left else x >> count
+    if left and not -(2**63) <= made < 2**63:
+        raise Forbidden(f"For '{name}', int64 integer overflow: {x} << {count}.")
+    return made
 
 
 def type_text(x):

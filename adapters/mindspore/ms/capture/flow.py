@@ -3,6 +3,7 @@ captured tensor they build branches and loops of the graph."""
 
 import builtins
 import functools
+import linecache
 import os
 import sys
 import sysconfig
@@ -11,11 +12,11 @@ import types
 import numpy
 from cairn.ms import core, promote
 from cairn.ms.gradient import tensors_of
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
 
 from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, graph, not_, or_, place_of, seen  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, graph, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -65,7 +66,16 @@ def set_attribute(target, name, value, line):
 def raising(line):
     own = graph()
     if own is not None and len(own.scopes) > 1:
-        raise Uncaptured("'raise' where a condition depends on a tensor", line)
+        if not own.inputs:  # all is constant, and the condition is known where it runs
+            raise Uncaptured("'raise' where a condition depends on a tensor", line)
+        raise Forbidden(f"Currently only supports raise in constant scenarios. The condition of the 'raise' at line {line} depends on a tensor.", line)
+
+
+def isinstance_(x, types_):
+    """isinstance() of what is written as None or as a list."""
+    if types_ is None:
+        raise TypeError("The type 'None' is not supported for 'isinstance'")
+    raise TypeError("The second arg of 'isinstance' must be a type or a tuple of types, but got a list")
 
 
 # Calls
@@ -111,6 +121,10 @@ def call(function, *arguments, _cairn_line=None, **keywords):
     if graph() is None:
         return function(*arguments, **keywords)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:
+        if function is divmod and any(map(is_symbolic, arguments)):
+            place = place_of(_cairn_line)
+            text = linecache.getline(place.rsplit(":", 1)[0], _cairn_line).strip()
+            raise NameError(f"The builtin function 'divmod' of python is not supported in graph mode.\nIn file {place}\n    {text}")
         given = _builtin(function, tuple(map(seen, arguments)))
         if given is not None:
             return given[0]

@@ -4,6 +4,7 @@ A scope is a branch, a loop's condition or body, or the function itself. It know
 the inside out, writes stay inside until the scope is joined with what surrounds it (branches.py, loops.py)."""
 
 import contextlib
+import functools
 import os
 import sys
 
@@ -88,7 +89,7 @@ class Graph:
 
     def input(self, tensor):
         """A new input like the tensor."""
-        array = tensor.asnumpy()
+        array = _ordinary(tensor.asnumpy())
         order = order_of(array)
         handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, laid(array, order).shape)
         handle = from_laid(self.builder, handle, order)
@@ -101,7 +102,7 @@ class Graph:
             found = scope.states.get(tensor)
             if found is not None:
                 return found
-        array = tensor._array
+        array = tensor._array if rng else _ordinary(tensor._array)
         if tensor not in self.states:
             order = None if rng else order_of(array)
             name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape
@@ -131,7 +132,7 @@ class Graph:
             known = scope.constants.get(id(array))
             if known is not None:
                 return known[1]
-        made = Value(self.builder.constant(numpy.asarray(array, order="C")), array.dtype, array.shape, self)
+        made = Value(self.builder.constant(numpy.asarray(_ordinary(array), order="C")), array.dtype, array.shape, self)
         self.scopes[-1].constants[id(array)] = (array, made)
         return made
 
@@ -162,6 +163,9 @@ class Graph:
             results = (first, *(symbolic(self.typed(each)) for each in made[1:]))
         else:
             results = tuple(symbolic(self.typed(each)) for each in made)
+            if row.name == "cast":
+                for each in self.differentiated:
+                    each.converted(handles[0], results[0])
         return results[0] if len(results) == 1 else results
 
     def _input(self, role, given, like):
@@ -291,6 +295,13 @@ class Graph:
         return _cairn.Module(self.builder.finish())
 
 
+def _ordinary(array):
+    """The array, whose elements the IR has a type for."""
+    if array.dtype == numpy.complex128:
+        raise Uncaptured("complex numbers of 128 bits are computed outside of graphs")
+    return array
+
+
 def _like(handles, values):
     return [Value(handle, each.dtype, each.shape, each.graph) for handle, each in zip(handles, values)]
 
@@ -300,9 +311,11 @@ class Gradients:
 
     def __init__(self, graph):
         self._graph, self.leaves = graph, {}
+        self._casts = {}  # handle of an argument that is not floating -> Values that it was converted to
 
     def __enter__(self):
         self._graph.differentiated.append(self)
+        self._depth = len(self._graph.scopes)
         return self
 
     def __exit__(self, *exception):
@@ -312,7 +325,15 @@ class Gradients:
         return self._graph.typed(self._graph.builder.add("identity", [value.handle], {}, 1)[0])
 
     def argument(self, tensor):
-        return symbolic(self._fresh(self._graph.value(tensor)))
+        made = self._fresh(self._graph.value(tensor))
+        if made.dtype.kind not in "fc":
+            self._casts[made.handle] = []
+        return symbolic(made)
+
+    def converted(self, handle, result):
+        """An argument that is not floating was converted: gradients by it are those by what it became."""
+        if handle in self._casts and result._value.dtype.kind == "f" and len(self._graph.scopes) == self._depth:
+            self._casts[handle].append(result._value)
 
     def parameter(self, parameter):
         made = self._fresh(self._graph.state(parameter))
@@ -326,5 +347,8 @@ class Gradients:
         of = [value.handle for value, _ in pairs]
         given = [0 if seed is None else graph.value(seed).handle for _, seed in pairs]
         by = [graph.value(each) for each in wanted]
-        made = graph.builder.gradients(of, given, [each.handle for each in by])
-        return [symbolic(each) for each in _like(made, by)]
+        of_each = [self._casts.get(each.handle) or [each] for each in by]
+        flat = [value for each in of_each for value in each]
+        made = iter([symbolic(each) for each in _like(graph.builder.gradients(of, given, [each.handle for each in flat]), flat)])
+        sums = [functools.reduce(core.add, [next(made) for _ in each]) for each in of_each]
+        return [x if value.dtype == x._value.dtype else core.cast(x, dtype=value.dtype) for x, value in zip(sums, by)]

@@ -121,7 +121,7 @@ class _Loop:
         made, states = self._values(handles)
         for name, old, new in zip(self.names, self.before, after):
             if name not in made and isinstance(old, Undefined) and not same(old, new):
-                made[name] = Undefined(name, f": only the loop at {place_of(self.line)} assigns it")
+                made[name] = Undefined(name, f": it is defined in the loop body at {place_of(self.line)}")
         self.put(tuple(made.get(name, old) for name, old in zip(self.names, self.before)))
         for each, value in zip(self.states, states):
             self.own.write(each, value)

@@ -21,6 +21,12 @@ def lowered(function):
     return _Jumps(names).block(body)
 
 
+def misses_return(function):
+    """Whether the function returns something on some paths and ends without a return on others."""
+    returns = [each for each in ast.walk(function) if isinstance(each, ast.Return) and each.value is not None]
+    return bool(returns) and not _always(function.body)
+
+
 class _Names:
     def __init__(self):
         self._count = 0

@@ -15,11 +15,12 @@ import types
 from cairn.ms.refusal import Forbidden, Uncaptured
 
 from . import flow, source
-from .lower import _assign, _load, lowered
+from .lower import _assign, _load, lowered, misses_return
 
 _PLAIN_CALLS = {"locals", "globals", "vars", "eval", "exec", "isinstance", "hasattr", "type"}
 _rewritten = {}
 _made = set()  # code objects that need no rewriting
+unended = {}  # code of a function that returns something on some paths, and ends without a return on others: what it is called
 
 
 def rewritten(function):
@@ -55,12 +56,15 @@ def _compile(function):
         node.name = f"_cairn_{node.name}"
     path = function.__qualname__.split(".")
     owner = path[-2] if len(path) > 1 and path[-2] != "<locals>" else None
+    misses = misses_return(node)
     made = _Function(node, owner).made()
     factory = _definition("_cairn_factory", _arguments(*code.co_freevars, "_cairn"), [made])
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, node)], []))
     compiled = compile(module, code.co_filename, "exec")
     own = source.inner_code(source.inner_code(compiled, "_cairn_factory"), node.name).replace(co_name=code.co_name)
     _keep(own)
+    if misses:
+        unended[own] = f"bound method '{function.__name__}' of {owner}" if owner else f"function '{function.__name__}'"
     return own
 
 
@@ -176,7 +180,7 @@ class _Stores(ast.NodeTransformer):
 
     def visit_AugAssign(self, node):
         target = node.target
-        if not isinstance(target, (ast.Subscript, ast.Attribute)):
+        if not isinstance(target, (ast.Subscript, ast.Attribute)) and not isinstance(node.op, (ast.LShift, ast.RShift)):
             return node
         read = copy.deepcopy(target)
         read.ctx = ast.Load()
@@ -366,6 +370,10 @@ class _Function(ast.NodeTransformer):
             arguments = [_load("__class__"), _load(self._receiver())]
             return ast.copy_location(ast.Call(_load("super"), arguments, []), node)
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
+            of = node.args[1]
+            if isinstance(of, ast.List) or isinstance(of, ast.Constant) and of.value is None:
+                return ast.copy_location(_flow("isinstance_", *node.args), node)
         if isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS or _is_flow(node.func):
             return node
         line = ast.keyword("_cairn_line", _text(node.lineno))
@@ -399,6 +407,13 @@ class _Function(ast.NodeTransformer):
             return node
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         return ast.copy_location(_flow(name, *map(_thunk, node.values)), node)
+
+    def visit_BinOp(self, node):
+        self.generic_visit(node)
+        if not isinstance(node.op, (ast.LShift, ast.RShift)):
+            return node
+        left = ast.Constant(isinstance(node.op, ast.LShift))
+        return ast.copy_location(_flow("shifted", node.left, node.right, left), node)
 
     def visit_UnaryOp(self, node):
         plain = _is_python(node)

@@ -1,4 +1,4 @@
-"""Variables as trees: nested tuples, lists and dicts of tensors and numbers."""
+"""Variables as trees: nested tuples, lists, dicts and sparse tensors of tensors and numbers."""
 
 import numpy
 from cairn.ms.tensor import Tensor
@@ -9,6 +9,8 @@ from .conditions import is_number, nptype
 def parts(tree):
     if isinstance(tree, dict):
         return list(tree.values())
+    if hasattr(type(tree), "of_parts"):
+        return list(tree.parts())
     return list(tree) if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields") else None
 
 
@@ -23,6 +25,8 @@ def rebuilt(tree, make):
         return make(tree)
     if isinstance(tree, dict):
         return {key: rebuilt(each, make) for key, each in tree.items()}
+    if hasattr(type(tree), "of_parts"):
+        return tree.of_parts([rebuilt(each, make) for each in tree.parts()])
     return type(tree)([rebuilt(each, make) for each in tree])
 
 
@@ -30,7 +34,8 @@ def form(tree):
     inner = parts(tree)
     if inner is None:
         return None
-    return type(tree), tuple(tree) if isinstance(tree, dict) else (), tuple(map(form, inner))
+    named = tuple(tree) if isinstance(tree, dict) else tree.shape if hasattr(type(tree), "of_parts") else ()
+    return type(tree), named, tuple(map(form, inner))
 
 
 def is_carriable(tree):

@@ -33,7 +33,8 @@ def cast(x, dtype):
 
 
 def is_float(x):
-    return nptype(x).kind == "f"
+    """Whether the elements are floating, or complex, numbers."""
+    return nptype(x).kind in "fc"
 
 
 def filled(shape, value, dtype):

@@ -61,6 +61,11 @@ def norm(x, axis=(), p=2, keep_dims=False, least=0.0):
         return _sum(size, axis, keep_dims)
     if np.isinf(p):
         return (maximum if p > 0 else minimum)(size, axis, keep_dims)
+    if p > 8:  # powers of small numbers would vanish: those of shares of the largest do not
+        top = core.stop_gradient(core.maximum(maximum(size, axis, True), number(np.finfo(nptype(x)).tiny, x)))
+        share = core.pow(_sum(core.pow(core.div(size, top), number(p, x)), axis, True), number(1.0 / p, x))
+        made = core.mul(top, share)
+        return made if keep_dims else reshape(made, [size for axis_, size in enumerate(made.shape) if axis_ not in axes_of(axis, len(x.shape))])
     powers = _sum(core.pow(size, number(p, x)), axis, keep_dims)
     return core.pow(core.maximum(powers, number(least, x)) if least else powers, number(1.0 / p, x))
 

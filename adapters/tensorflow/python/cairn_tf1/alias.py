@@ -13,6 +13,7 @@ from cairn_tf1 import moved
 VERSION = "1.15.0"  # what scripts that compare versions are to see
 REAL_ONLY = ("python", "core", "tools", "compiler", "lite", "dtensor", "_api", "compat")
 KERAS_COPY = "tensorflow.python.keras"
+KERAS_OWN = ("src", "api", "protobuf")  # parts of the package itself, behind both of its interfaces
 _installed = {}
 
 
@@ -55,9 +56,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def _tensorflow_part(name):
-    """`tensorflow.nn` is compat.v1's; `tensorflow.keras` Keras' first interface; `tensorflow.contrib` ours."""
+    """`tensorflow.nn` is compat.v1's; `tensorflow.keras` and `keras` Keras' first interface; `tensorflow.contrib` ours."""
     if name in moved.MODULES:
         return moved.MODULES[name]
+    if name.startswith("keras.") and name.split(".")[1] not in KERAS_OWN:
+        return _keras_first(name[len("keras.") :])
     if not name.startswith("tensorflow."):
         return None
     first, _, rest = name[len("tensorflow.") :].partition(".")
@@ -68,7 +71,7 @@ def _tensorflow_part(name):
     if name.startswith("tensorflow.python.estimator"):
         return "tensorflow_estimator.python.estimator" + name[len("tensorflow.python.estimator") :]
     if first == "keras":
-        return _first_that_exists("keras.api._v1." + name[len("tensorflow.") :], "keras.src" + "." * bool(rest) + rest)
+        return _keras_first(rest) if rest else "keras.api._v1.keras"
     if first == "estimator":
         return "tensorflow_estimator.python.estimator.api._v1" + name[len("tensorflow") :]
     if name == KERAS_COPY or name.startswith(KERAS_COPY + "."):
@@ -76,6 +79,11 @@ def _tensorflow_part(name):
     if first in REAL_ONLY:
         return None
     return _first_that_exists("tensorflow._api.v2.compat.v1." + name[len("tensorflow.") :])
+
+
+def _keras_first(rest):
+    """What a module of Keras 2.0 to 2.3 is now: public, or where the package keeps it."""
+    return moved.MODULES.get("keras.src." + rest) or _first_that_exists("keras.api._v1.keras." + rest, "keras.src." + rest)
 
 
 def _contrib_part(rest):
@@ -115,6 +123,16 @@ def _quieten():
     warnings.filterwarnings("ignore", r"`tf\.(compat\.v1\.)?(layers|nn)\..* is deprecated", UserWarning)
 
 
+def _show_first_keras():
+    """The package `keras` by itself shows its first interface as well: its second has no sessions."""
+    package, first = importlib.import_module("keras"), importlib.import_module("keras.api._v1.keras")
+    for part in [name for name in sys.modules if name.startswith("keras.") and name.split(".")[1] not in KERAS_OWN]:
+        del sys.modules[part]
+    for name in [name for name in vars(package) if not name.startswith("_") and name not in KERAS_OWN]:
+        delattr(package, name)
+    vars(package).update({name: value for name, value in vars(first).items() if not name.startswith("_")})
+
+
 def install():
     """For the rest of the process; a second call does nothing."""
     if _installed:
@@ -137,6 +155,7 @@ def install():
     for part in [name for name in sys.modules if name.startswith(("tensorflow.keras", KERAS_COPY))]:
         del sys.modules[part]
     sys.modules["tensorflow.python"].keras = importlib.import_module("keras.src")
+    _show_first_keras()
     _installed.update(real=real, v1=v1)
     sys.meta_path.insert(0, _Finder(_tensorflow_part))
     sys.modules["tensorflow"] = module

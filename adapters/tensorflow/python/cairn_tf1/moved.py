@@ -13,13 +13,17 @@ MODULES = {
     "tensorflow.python.distribute.distribution_strategy_context": "tensorflow.python.distribute.distribute_lib",
     "tensorflow.python.ops.spectral_ops": "tensorflow.python.ops.signal.fft_ops",
     "tensorflow.python.keras._impl.keras.backend": "keras.api._v1.keras.backend",
-    **{
-        f"{keras}.layers.{old}": f"keras.src.layers.{new}"
-        for keras in ("tensorflow.python.keras", "keras.src")
-        for old, new in (("recurrent", "rnn"), ("recurrent_v2", "rnn"), ("wrappers", "rnn"), ("merge", "merging"),
-                         ("advanced_activations", "activation"), ("embeddings", "core.embedding"),
-                         ("cudnn_recurrent", "rnn"))
-    },
+    **{f"{keras}.{old}": new for keras in ("tensorflow.python.keras", "keras.src") for old, new in (
+        *((f"layers.{layers}", "keras.src.layers.rnn") for layers in
+          ("recurrent", "recurrent_v2", "cudnn_recurrent", "convolutional_recurrent", "wrappers")),
+        ("layers.merge", "keras.src.layers.merging"),
+        ("layers.advanced_activations", "keras.src.layers.activation"),
+        ("layers.embeddings", "keras.src.layers.core.embedding"),
+        ("layers.local", "keras.src.layers.locally_connected"),
+        ("engine.topology", "keras.src.engine"),
+        ("objectives", "keras.src.losses"),
+        ("backend.tensorflow_backend", "keras.api._v1.keras.backend"),
+    )},
 }
 
 # fmt: on
@@ -95,6 +99,16 @@ NAMES = {
     "tensorflow.python.keras.utils.tf_utils": {
         "smart_cond": "tensorflow.python.framework.smart_cond:smart_cond",
     },
+    "keras.src.engine": {
+        **{name: f"keras.api._v1.keras.layers:{name}" for name in ("Input", "InputLayer", "InputSpec", "Layer")},
+        **{name: "keras.api._v1.keras:Model" for name in ("Model", "Network", "Container")},
+        "get_source_inputs": "keras.src.utils.layer_utils:get_source_inputs",
+    },
+    "keras.src.utils.generic_utils": {
+        name: f"keras.api._v1.keras.utils:{name}"
+        for name in ("CustomObjectScope", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "serialize_keras_object")
+    },
+    "keras.src.layers.normalization": {"BatchNormalization": "keras.api._v1.keras.layers:BatchNormalization"},
 }  # fmt: skip
 
 # Written only where they are gone: names that scripts of that time use of other libraries.

@@ -91,7 +91,8 @@ class _Reader(ast.NodeVisitor):
         for item in node.names:
             if _of_tensorflow(item.name):
                 self._check(node, item.name, module=True)
-                self._names[item.asname or "tensorflow"] = item.name if item.asname else "tensorflow"
+                root = item.name.split(".")[0]
+                self._names[item.asname or root] = item.name if item.asname else root
             else:
                 self._follow(item.name, 0)
 
@@ -162,13 +163,13 @@ def _catches_missing(kind):
 
 
 def _of_tensorflow(name):
-    return name == "tensorflow" or name.startswith("tensorflow.")
+    return name.split(".")[0] in ("tensorflow", "keras")
 
 
 def _look_up(name, module):
     """(where the longest module-like part of the name is found now, that part); (None, part) when it is not there."""
     parts = name.split(".")
-    value = sys.modules["tensorflow"]
+    value = sys.modules[parts[0]]
     for index in range(1, len(parts)):
         place = ".".join(parts[: index + 1])
         try:
@@ -188,6 +189,8 @@ def _look_up(name, module):
 def _home(value, place):
     """A dotted name for where the alias found `place`, in the words of a script for 2.15."""
     first = place.split(".")[1] if "." in place else ""
+    if place.startswith("keras"):
+        return place
     if first == "contrib":
         return getattr(value, "__module__", None) or getattr(value, "__name__", place)
     if first in ("python", "core", "tools", "compiler", "compat", "examples"):

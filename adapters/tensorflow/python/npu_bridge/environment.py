@@ -73,7 +73,7 @@ def local_rank_id():
     return int(_launched().get("local_rank", mine.index(rank_id()) if mine else rank_id()))
 
 
-_joining = {"joined": False, "groups": {}}  # name: ranks of the groups that the job has to know
+_joining = {"joined": False, "groups": {}, "timeout": None}  # groups: ranks by name, that the job has to know
 
 
 def join():
@@ -84,8 +84,21 @@ def join():
 
     job.join()
     _joining["joined"] = True
+    if _joining["timeout"]:
+        job.set_timeout(_joining["timeout"])
     for name, ranks in _joining["groups"].items():
         job.group_create(name, ranks)
+
+
+def set_timeout(seconds):
+    """How long an exchange waits for another rank, as a script says it; what `cairn launch --timeout` says goes before."""
+    if rank_size() == 1 or _launched().get("timeout"):
+        return
+    _joining["timeout"] = seconds
+    if _joining["joined"]:
+        from cairn import job
+
+        job.set_timeout(seconds)
 
 
 def add_group(name, ranks):

@@ -25,7 +25,7 @@ ALWAYS_DYNAMIC = "every dimension may change from run to run here, without this 
 NO_DEVICE = "there is no such device part here"
 NO_CLUSTER = "deployment over several devices is not done"
 RANKS = "cairn launch starts the processes and numbers them"
-COLLECTIVES = "collectives run beside the other steps by themselves; cairn launch --timeout says how long they wait"
+COLLECTIVES = "collectives run beside the other steps by themselves"
 
 TABLE = (
     # Execution and placement
@@ -112,7 +112,7 @@ TABLE = (
     Option("event_sync_timeout", "i", -1, (), NOTED, "a step runs to its end"),
     Option("op_wait_timeout", "i", None, (), NOTED, "a step runs to its end"),
     Option("op_execute_timeout", "i", None, (), NOTED, "a step runs to its end"),
-    Option("hccl_timeout", "i", None, (), NOTED, COLLECTIVES),
+    Option("hccl_timeout", "i", None, (), ACTS, "seconds that a collective waits for another rank; cairn launch --timeout goes before"),
     Option("hcom_parallel", "b", True, (), NOTED, COLLECTIVES),
     Option("hcom_multi_mode", "b", False, (), NOTED, COLLECTIVES),
     Option("is_tailing_optimization", "b", False, (), NOTED, COLLECTIVES),
@@ -189,6 +189,8 @@ def note(option, value):
 def check_value(option, value):
     if option.kind == "i" and option.key == "iterations_per_loop" and value < 1:
         raise ValueError("iterator_per_loop should be int and must >= 1")
+    if option.key == "hccl_timeout" and value is not None and value < 1:
+        raise ValueError(f"hccl_timeout is {value}, should be >= 1")
     if option.kind == "i" and option.key == "session_device_id" and value < 0:
         raise ValueError(f"session_device_id is {value}, should be >= 0")
     if option.allowed and value not in option.allowed and value != option.default and value != "":

@@ -9,7 +9,7 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 from tensorflow.python.client import session
 
-from npu_bridge import engine, observe, options, profiling
+from npu_bridge import engine, environment, observe, options, profiling
 
 _steps = weakref.WeakKeyDictionary()  # graph -> {operation of a loop: steps in one run}
 _state = {"every": False}  # whether sessions without the entry get it
@@ -32,6 +32,8 @@ def admit(config):
     session on the engine, none for one on stock TensorFlow."""
     entry = engine.entry_of(config)
     values = options.check_entry(entry)
+    if values.get("hccl_timeout"):
+        environment.set_timeout(values["hccl_timeout"])
     if not values.get("use_off_line", True):
         return {}
     engine.require()

@@ -108,6 +108,8 @@ class Validator:
 
     @staticmethod
     def check_number_range(arg_value, lower_limit, upper_limit, rel, arg_name=None, prim_name=None):
+        if isinstance(arg_value, str):  # 1.0 has the name first
+            arg_name, arg_value, lower_limit, upper_limit, rel = arg_value, lower_limit, upper_limit, rel, arg_name
         _float(arg_value, arg_name, prim_name)
         holds, words = _RELATIONS[rel]
         if not holds(arg_value, lower_limit, upper_limit):

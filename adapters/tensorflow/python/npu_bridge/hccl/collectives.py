@@ -13,10 +13,9 @@ from hccl.split.api import strategy
 from npu_bridge import engine, environment
 from npu_bridge.user_ops import _apply
 
-BUCKET_BYTES = 8 << 20  # large enough for the transport's full rate, small enough to start while the backward pass goes on
-
 _order = itertools.count(1)
-_DEFAULTS = {"reduction": "sum", "root": 0, "tag": 0, "dtype": tf.float32.as_datatype_enum, "shape": [], "names": [], "order": 0}
+_DEFAULTS = {"reduction": "sum", "root": 0, "tag": 0, "dtype": tf.float32.as_datatype_enum, "shape": [], "names": [], "order": 0,
+             "fusion": 0, "fusion_id": -1, "bytes": 0, "bucket": 0}  # fmt: skip
 
 
 def apply(kind, inputs, types_out, group=WORLD, name=None, **attributes):
@@ -29,10 +28,16 @@ def apply(kind, inputs, types_out, group=WORLD, name=None, **attributes):
     return _apply("CairnCollective", inputs, types_out, attributes, name)
 
 
-def all_reduce(tensors, reduction, group=WORLD, names=(), name="HcomAllReduce"):
+def all_reduce(tensors, reduction, group=WORLD, names=(), name="HcomAllReduce", **fusion):
     """A list of tensors of one type, reduced together."""
-    made = apply("all_reduce", tensors, [each.dtype for each in tensors], group, name, reduction=reduction, names=list(names))
+    made = apply("all_reduce", tensors, [each.dtype for each in tensors], group, name, reduction=reduction, names=list(names), **fusion)
     return [_shaped(result, tensor.shape) for result, tensor in zip(made, tensors)]
+
+
+def all_reduce_fused(tensor, reduction, group, fusion, fusion_id):
+    """One tensor, which the engine's pass puts together with others of the graph."""
+    bytes_ = (tensor.shape.num_elements() or 0) * tensor.dtype.size
+    return all_reduce([tensor], reduction, group, fusion=fusion, fusion_id=fusion_id, bytes=bytes_, bucket=_bucket_bytes())[0]
 
 
 def all_gather(tensor, group=WORLD, name="HcomAllGather"):
@@ -198,7 +203,11 @@ def _buckets(indices, tensors, group):
 
 def _bucket_bytes():
     text = os.getenv("FUSION_TENSOR_SIZE")
-    return environment.natural("FUSION_TENSOR_SIZE", text) if text else BUCKET_BYTES
+    if text:
+        return environment.natural("FUSION_TENSOR_SIZE", text)
+    from cairn import job
+
+    return job.describe()["bucket_bytes"]
 
 
 def all_agree(verdict):

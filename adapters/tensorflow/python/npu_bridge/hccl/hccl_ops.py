@@ -36,12 +36,13 @@ def _alone(group):
 
 
 def allreduce(tensor, reduction, fusion=1, fusion_id=-1, group=WORLD):
-    """`fusion` changes nothing here: gradients are put together by the optimizers and npu_allreduce, which see all of them."""
+    """In graphs those of equal fusion_id (fusion 2), and as many as fill a bucket (fusion 1), are one exchange, wherever none depends on
+    another; 0: each by itself. Other collectives are exchanged one by one, whatever their `fusion`."""
     _check_reduction("allreduce", reduction)
     _check_fusion("allreduce", fusion, fusion_id)
     if _alone(group):
         return tf.identity(tensor, name="HcomAllReduce")
-    return collectives.all_reduce([tf.convert_to_tensor(tensor)], reduction, group)[0]
+    return collectives.all_reduce_fused(tf.convert_to_tensor(tensor), reduction, group, fusion, fusion_id)
 
 
 def allgather(tensor, rank_size, group=WORLD, fusion=0, fusion_id=-1):

@@ -9,9 +9,13 @@ from cairn.ms.tensor import Tensor
 def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_config=None):
     """Decorates a function, which is captured and compiled."""
 
+    signature = input_signature if isinstance(input_signature, (tuple, list)) else () if input_signature is None else (input_signature,)
+
     def make(function):
         @functools.wraps(function)
         def staged(*arguments, **keywords):
+            if signature:
+                _check_signature(signature, arguments[len(arguments) - len(signature) :])
             if core.graph_entry is None or core.here.recorder is not None:
                 return function(*arguments, **keywords)
             return core.graph_entry(function, arguments, keywords)
@@ -20,6 +24,20 @@ def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_con
         return staged
 
     return make(fn) if fn is not None else make
+
+
+def _check_signature(signature, given):
+    """Tensors, and tuples of them, have the types and sizes that the signature says; a size of -1 or None is any."""
+    if len(signature) != len(given):
+        raise ValueError(f"The input args is incompatible with the args in `input_signature`: {len(signature)} were said, but got {len(given)}.")
+    for said, each in zip(signature, given):
+        if isinstance(said, (tuple, list)):
+            _check_signature(said, each)
+        elif hasattr(said, "dtype"):
+            sizes = [s in (-1, None) or s == size for s, size in zip(said.shape, each.shape)]
+            if said.dtype != each.dtype or len(said.shape) != len(each.shape) or not all(sizes):
+                raise ValueError(f"The input args is incompatible with the args in `input_signature`: {tuple(said.shape)} of {said.dtype} was said, "
+                                 f"but got {each.shape} of {each.dtype}.")
 
 
 jit = ms_function

@@ -1,5 +1,23 @@
 """Methods of a Cell that scripts call for other devices and compilers."""
 
+import functools
+import inspect
+
+
+def told_of_self(construct, owner):
+    """A construct() whose first argument has another name, by which `self` may be forgotten."""
+
+    @functools.wraps(construct)
+    def checked(self, *inputs, **keywords):
+        try:
+            inspect.signature(construct).bind(self, *inputs, **keywords)
+        except TypeError as error:
+            told = f"The method 'construct' of {owner} should have 'self' as its first argument: {error}."
+            raise TypeError(told) from None
+        return construct(self, *inputs, **keywords)
+
+    return checked
+
 
 class Accepted:
     """Nothing changes by them: there is one device, and one way to compile."""

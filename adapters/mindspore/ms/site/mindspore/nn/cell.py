@@ -1,13 +1,14 @@
 """Cell: the base of networks and layers. Names of parameters are paths of attributes."""
 
 import inspect
+import types
 from collections import OrderedDict
 
 import numpy
 from mindspore.common.hook_handle import HookHandle
 from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
-from mindspore.nn._accepted import Accepted
+from mindspore.nn._accepted import Accepted, told_of_self
 
 from cairn.ms import core, dtypes, gradient, promote
 from cairn.ms.numerics import collectives
@@ -34,6 +35,12 @@ class Cell(Accepted):
             own["_plain"] = False
         if flags:
             self.add_flags(**flags)
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("construct")
+        if isinstance(own, types.FunctionType) and own.__code__.co_argcount and own.__code__.co_varnames[0] != "self":
+            cls.construct = told_of_self(own, cls.__name__)
 
     def construct(self, *inputs, **kwargs):
         """What the cell computes; a subclass defines it."""
@@ -90,7 +97,12 @@ class Cell(Accepted):
         return f"{type(self).__name__}({id(self)})"
 
     def _with_bprop(self, args, kwargs):
+        from mindspore import context
         from mindspore.ops._grad.grad_base import checked
+
+        own = len(self.parameters_dict()) if context.get_context("check_bprop") else 0
+        if own and core.here.recorder is not None and not core.here.recorder.symbolic:  # whose gradients bprop() does not return
+            raise RuntimeError(f"When user defines the net bprop, there are {own} parameters that is not supported in the net.")
 
         def forward(*inputs):
             return core.prepared(self.construct)(*inputs, **kwargs)
@@ -100,8 +112,8 @@ class Cell(Accepted):
             made = made if isinstance(made, tuple) else (made,)
             if len(made) != len(inputs):
                 raise TypeError(
-                    f"For user defined method 'bprop' of {type(self).__name__}, the number of return values should be "
-                    f"equal to the number of inputs of construct, {len(inputs)}, but got {len(made)}."
+                    f"For user define net bprop, the gradients number: {len(made)} is not equal to the args number: {len(inputs)}. "
+                    f"The method 'bprop' of {type(self).__name__} should return one for each input of construct."
                 )
             return checked(type(self).__name__, inputs, made)
 

@@ -13,7 +13,9 @@ _SAME = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "pow": "Pow", "
          "tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "neg": "Neg", "abs": "Abs", "erf": "Erf", "floor": "Floor", "ceil": "Ceil",
          "reciprocal": "Reciprocal", "sin": "Sin", "cos": "Cos", "sign": "Sign", "softplus": "Softplus", "equal": "Equal", "less": "Less",
          "greater": "Greater", "less_equal": "LessOrEqual", "greater_equal": "GreaterOrEqual", "logical_and": "And", "logical_or": "Or",
-         "logical_not": "Not", "select": "Where", "identity": "Identity", "stop_gradient": "Identity", "broadcast_to": "Expand"}  # fmt: skip
+         "logical_not": "Not", "and": "And", "or": "Or", "xor": "Xor", "not": "Not", "tan": "Tan", "asin": "Asin", "acos": "Acos",
+         "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "round": "Round", "is_nan": "IsNaN",
+         "is_inf": "IsInf", "select": "Where", "identity": "Identity", "stop_gradient": "Identity", "broadcast_to": "Expand"}  # fmt: skip
 _REDUCTIONS = {"reduce_mean": "ReduceMean", "reduce_max": "ReduceMax", "reduce_min": "ReduceMin", "reduce_prod": "ReduceProd"}
 _TO_FIRST, _TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]
 
@@ -105,6 +107,35 @@ def _conv(graph, inputs, outputs, attributes):
     made = graph.node("Conv", [graph.channels_first(inputs[0]), graph.constant(kernel)], [graph.fresh()], group=attributes.get("groups", 1),
                       strides=attributes.get("strides", [1, 1]), dilations=attributes.get("dilations", [1, 1]), **_pads(attributes))
     graph.channels_last(made, outputs[0])
+
+
+def _of_bools(kind):
+    """any and all as the largest and the least of 0 and 1."""
+
+    def write(graph, inputs, outputs, attributes):
+        numbers = graph.node("Cast", [inputs[0]], [graph.fresh()], to=_TYPES[np.dtype("int32")])
+        made = graph.node(kind, [numbers], [graph.fresh()], axes=attributes["axes"], keepdims=int(attributes.get("keep_dims", False)))
+        graph.node("Cast", [made], outputs, to=_TYPES[np.dtype("bool")])
+
+    return write
+
+
+def _then(first, last):
+    """Two operators in a row."""
+    return lambda graph, inputs, outputs, attributes: graph.node(last, [graph.node(first, inputs, [graph.fresh()])], outputs)
+
+
+def _place_of(kind):
+    def write(graph, inputs, outputs, attributes):
+        made = graph.node(kind, [inputs[0]], [graph.fresh()], axis=attributes["axis"], keepdims=int(attributes.get("keep_dims", False)))
+        graph.node("Cast", [made], outputs, to=_TYPES[np.dtype(attributes.get("dtype", "int64"))])
+
+    return write
+
+
+def _cumsum(graph, inputs, outputs, attributes):
+    graph.node("CumSum", [inputs[0], np.asarray(attributes["axis"], np.int64)], outputs, exclusive=int(attributes.get("exclusive", False)),
+               reverse=int(attributes.get("reverse", False)))
 
 
 def _pool(kind):
@@ -213,6 +244,9 @@ _ROWS = {"conv2d": _conv, "max_pool2d": _pool("MaxPool"), "avg_pool2d": _pool("A
          "cast": _cast, "slice": _slice, "softmax": _special("Softmax", ("axis", "axis"), axis=-1),
          "log_softmax": _special("LogSoftmax", ("axis", "axis"), axis=-1), "concat": _special("Concat", ("axis", "axis")),
          "gather": _special("Gather", ("axis", "axis"), axis=0), "leaky_relu": _special("LeakyRelu", ("alpha", "alpha")),
+         "reduce_any": _of_bools("ReduceMax"), "reduce_all": _of_bools("ReduceMin"), "not_equal": _then("Equal", "Not"),
+         "floor_div": _then("Div", "Floor"), "elu": _special("Elu", ("alpha", "alpha"), alpha=1.0), "arg_max": _place_of("ArgMax"),
+         "arg_min": _place_of("ArgMin"), "gather_nd": _special("GatherND", ("batch_dims", "batch_dims"), batch_dims=0), "cumsum": _cumsum,
          "layer_norm": _special("LayerNormalization", ("epsilon", "epsilon"), ("axis", "axis"), axis=-1), "gelu": _gelu}  # fmt: skip
 
 

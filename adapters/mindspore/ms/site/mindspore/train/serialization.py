@@ -78,6 +78,8 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
         raise TypeError(f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}.")
     _encrypted(enc_key, "save_checkpoint")
     entries = [*whole_entries(_entries(save_obj), integrated_save), *(append_dict or {}).items()]
+    if isinstance(save_obj, Cell) and _draws(save_obj):
+        entries += random_state()
     write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type)
 
 
@@ -116,6 +118,11 @@ def wait_for_writer():
 def async_ckpt_thread_status():
     """Whether a save is under way."""
     return _writer is not None and _writer.is_alive()
+
+
+def _draws(net):
+    """Whether the network draws random numbers where it is called as it is."""
+    return any(getattr(cell, "draws", False) and cell.training for _, cell in net.cells_and_names())
 
 
 def random_state():

@@ -6,6 +6,7 @@ import functools
 import tensorflow.compat.v1 as tf
 
 from hccl.manage.api import WORLD, get_rank_size
+from npu_bridge import options
 from npu_bridge.estimator.npu.npu_loss_scale_optimizer import NPULossScaleOptimizer
 from npu_bridge.hccl import collectives, hccl_ops
 
@@ -81,11 +82,13 @@ class _Wrapper(tf.train.Optimizer):
 
 
 class NPUDistributedOptimizer(_Wrapper):
-    """Averages the gradients over the ranks in compute_gradients. Sharding the update gives the same weights; every rank makes
-    all of them here."""
+    """Averages the gradients over the ranks in compute_gradients. Every rank updates all variables: with is_weight_update_sharding it
+    says so, since a checkpoint of rank 0 would lack the slots of variables that others update. Weights are the same either way."""
 
     def __init__(self, optimizer, is_weight_update_sharding=False, name=None):
         self._is_weight_update_sharding = is_weight_update_sharding
+        if is_weight_update_sharding and get_rank_size() > 1:
+            options.warn_once("NPUDistributedOptimizer: is_weight_update_sharding has no effect: every rank updates all variables")
         super().__init__(optimizer, name or f"Distributed{type(optimizer).__name__}")
         self._reduces = not getattr(optimizer, _MARK, False)
         setattr(self, _MARK, True)

@@ -97,6 +97,8 @@ class BiDense(Cell):
 class Dropout(Cell):
     """x while it does not train; else elements kept with keep_prob and divided by it. Older releases also take seed0, seed1."""
 
+    draws = True  # random numbers, while it trains: their state is part of checkpoints
+
     def __init__(self, keep_prob=0.5, *others, seed0=0, seed1=0, dtype=mstype.float32, p=None):
         super().__init__()
         if len(others) == 1:
@@ -117,6 +119,8 @@ class Dropout(Cell):
 
 
 class _DropoutOfChannels(Cell):
+    draws = True
+
     def __init__(self, p=0.5):
         super().__init__()
         self.p = Validator.check_number_range(p, 0, 1, Rel.INC_BOTH, "p", type(self).__name__)

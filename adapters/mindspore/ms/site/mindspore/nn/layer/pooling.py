@@ -11,8 +11,8 @@ class _Pool(Cell):
     def __init__(self, kernel_size=1, stride=1, pad_mode="valid", data_format="NCHW"):
         super().__init__()
         owner = type(self).__name__
-        self.kernel_size = sizes(kernel_size, self.axes, "kernel_size", owner)
-        self.stride = sizes(stride, self.axes, "stride", owner)
+        self.kernel_size, self.stride = kernel_size, stride
+        self._window, self._steps = sizes(kernel_size, self.axes, "kernel_size", owner), sizes(stride, self.axes, "stride", owner)
         Validator.check_value_type("pad_mode", pad_mode, [str], owner)
         self.pad_mode = Validator.check_string(pad_mode.lower(), ("valid", "same"), "pad_mode", owner)
         self.data_format = Validator.check_string(data_format, ("NCHW", "NHWC"), "data_format", owner)
@@ -24,9 +24,9 @@ class _Pool(Cell):
                 f"For '{type(self).__name__}', x must have {rank} dimensions, but got shape {tuple(x.shape)}."
             )
         if self.axes == 1:
-            y = images.pool(self.kind, basic.expand(x, 2), (1, *self.kernel_size), (1, *self.stride), self.pad_mode)
+            y = images.pool(self.kind, basic.expand(x, 2), (1, *self._window), (1, *self._steps), self.pad_mode)
             return reductions.squeezed(y, 2)
-        return images.pool(self.kind, x, self.kernel_size, self.stride, self.pad_mode, self.data_format)
+        return images.pool(self.kind, x, self._window, self._steps, self.pad_mode, self.data_format)
 
     def extend_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"

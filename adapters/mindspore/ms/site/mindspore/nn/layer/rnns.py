@@ -43,7 +43,7 @@ class _Layers(Cell):
             dropout,
             bidirectional,
         )
-        self.num_directions = 2 if bidirectional else 1
+        self.num_directions, self.draws = 2 if bidirectional else 1, bool(dropout)
         gates, bound = _GATES[self.kind] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         lists = {"weight_ih": [], "weight_hh": [], "bias_ih": [], "bias_hh": []}
         for layer in range(num_layers):

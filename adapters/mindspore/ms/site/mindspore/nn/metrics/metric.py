@@ -23,6 +23,12 @@ class Metric:
     def __init__(self):
         self._indexes = None
 
+    def __call__(self, *inputs):
+        """The result for these inputs alone."""
+        self.clear()
+        self.update(*inputs)
+        return self.eval()
+
     @property
     def indexes(self):
         return getattr(self, "_indexes", None)

@@ -40,6 +40,9 @@ class SGD(Optimizer):
         self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if any(isinstance(each, Cell) for each in (weight_decay, *self.weight_decays)):
+            raise TypeError("For 'SGD', dynamic weight decay is currently not supported, the argument 'weight_decay' or 'weight_decay' "
+                            "set in grouped 'params' must be float or int type.")
         momentum, dampening = (
             float(x) if isinstance(x, int) and not isinstance(x, bool) else x for x in (momentum, dampening)
         )
@@ -131,12 +134,12 @@ class AdamWeightDecay(Optimizer):
             self.decay_flags = tuple(bool(decay_filter(each)) and bool(weight_decay) for each in self.parameters)
 
     def construct(self, gradients):
-        self.decays = self.get_weight_decay()
+        self.decays = self.decays_of_step()
         self.step(self.gradients_centralization(gradients))
         return True
 
     def update(self, i, p, g, lr):
-        decay = self.decays[i] if self.decay_flags[i] else None
+        decay = self.decay_of(i)
         return updates.adam_weight_decay(
             p, self.moments1[i], self.moments2[i], g, lr, self.beta1, self.beta2, self.eps, decay
         )
@@ -210,7 +213,7 @@ class Lamb(Optimizer):
         core.assign(self.global_step, core.add(self.global_step, np.int32(1)))
 
     def construct(self, gradients):
-        self.decays = self.get_weight_decay()
+        self.decays = self.decays_of_step()
         self.step(self.gradients_centralization(gradients))
         return True
 
@@ -218,7 +221,7 @@ class Lamb(Optimizer):
         return (core.add(basic.cast(basic.reshape(self.global_step, ()), np.float32), np.float32(1)),)
 
     def update(self, i, p, g, lr, step):
-        decay = self.decays[i] if self.decay_flags[i] else None
+        decay = self.decay_of(i)
         return updates.lamb(p, self.moments1[i], self.moments2[i], g, lr, self.beta1, self.beta2, self.eps, decay, step)
 
 

@@ -11,7 +11,9 @@ from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
+from mindspore.nn.layer.container import CellList
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule
+from mindspore.ops import composite
 from mindspore.parallel import _utils as parallel
 
 _KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
@@ -28,6 +30,17 @@ class _ListedRate(LearningRateSchedule):
         last = np.int32(self.learning_rate.shape[0] - 1)
         index = basic.reshape(core.minimum(global_step, last), ())
         return core.gather(self.learning_rate, index, axis=0)
+
+
+class _HeldRate(LearningRateSchedule):
+    """One number, among rates that depend on the step."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.learning_rate = value
+
+    def construct(self, global_step):
+        return self.learning_rate
 
 
 def _rate_kind(rate, owner):
@@ -83,16 +96,20 @@ class Optimizer(Cell):
     """The base: a subclass has update(), which makes new values of a parameter and its slots, or a construct() of its own."""
 
     _support_parallel_optimizer = False
+    map_, map_reverse = composite.Map(), composite.Map(None, True)
+    hyper_map, hyper_map_reverse = composite.HyperMap(), composite.HyperMap(None, True)
 
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
         super().__init__(auto_prefix=False)
         owner = type(self).__name__
         parameters = self._listed(parameters, owner)
         self.loss_scale = self._checked_scale(loss_scale, owner)
-        self.reciprocal_scale, self.need_scale = 1.0 / self.loss_scale, self.loss_scale != 1.0
+        self.reciprocal_scale = Tensor(1.0 / self.loss_scale, mstype.float32)
+        self.need_scale = self.loss_scale != 1.0
         self.is_group = isinstance(parameters[0], dict)
         self.global_step = Parameter(Tensor(np.zeros(1, np.int32)), name="global_step", requires_grad=False)
         self.is_group_lr = self.is_group and any("lr" in each for each in parameters)
+        self.is_group_params_ordered = self.is_group and any("order_params" in each for each in parameters)
         self._slots, self.exec_weight_decay = [], True
         if self.is_group:
             chosen = self._of_groups(parameters, learning_rate, weight_decay, owner)
@@ -134,10 +151,19 @@ class Optimizer(Cell):
             return kind
         if isinstance(kind, np.ndarray):
             return _ListedRate(Tensor(kind), name)
-        return Parameter(Tensor(kind, mstype.float32), name=name)
+        made = Parameter(Tensor(kind, mstype.float32), name=name)
+        return _HeldRate(made) if self.is_group_lr and self.dynamic_lr else made
+
+    def _look_at_rates(self, groups, learning_rate, owner):
+        """Whether a rate of a group depends on the step; lists of rates have one length."""
+        kinds = [_rate_kind(rate, owner) for rate in [learning_rate, *(each["lr"] for each in groups if "lr" in each)]]
+        if len({len(each) for each in kinds if isinstance(each, np.ndarray)}) > 1:
+            raise ValueError(f"For '{owner}', the lists of learning rates of groups must be of the same size.")
+        self.dynamic_lr = any(not isinstance(each, float) for each in kinds)
 
     def _of_groups(self, groups, learning_rate, weight_decay, owner):
-        default = self._rate(learning_rate, "default_lr" if self.is_group_lr else "learning_rate", owner)
+        self._look_at_rates(groups, learning_rate, owner)
+        default = self._rate(learning_rate, "learning_rate", owner)
         chosen, order, seen = [], None, set()
         for number, group in enumerate(groups):
             for key in group:
@@ -181,18 +207,19 @@ class Optimizer(Cell):
         self.dynamic_lr = any(isinstance(each, Cell) for each in rates)
         different = list({id(each): each for each in rates}.values())
         self.rates, self._own_rates = rates, different
-        for i, each in enumerate(different):
-            setattr(self, "learning_rate" if i == 0 else f"learning_rate_{i}", each)
+        if not self.is_group_lr:
+            self.learning_rate = rates[0]
+        else:
+            self.learning_rate = CellList(rates, auto_prefix=False) if self.dynamic_lr else ParameterTuple(rates)
         self.weight_decays = [each[2] for each in chosen]
         self.dynamic_weight_decay = any(isinstance(each, Cell) for each in self.weight_decays)
         for i, each in enumerate({id(d): d for d in self.weight_decays if isinstance(d, Cell)}.values()):
             setattr(self, f"weight_decay_cell_{i}", each)
-        self.weight_decay = self.weight_decays[0] if not self.is_group else tuple(self.weight_decays)
-        self.decay_flags = tuple(
-            (isinstance(decay, Cell) or decay > 0) and (self.is_group or not_normalisation(each))
-            for each, decay in zip(parameters, self.weight_decays)
-        )
-        self.exec_weight_decay = any(self.decay_flags)
+        held = [each if isinstance(each, Cell) else Tensor(each * self.loss_scale, mstype.float32) for each in self.weight_decays]
+        decayed = [isinstance(each, Cell) or each > 0 for each in self.weight_decays]
+        self.weight_decay = tuple(held) if self.is_group else held[0]
+        self.decay_flags = tuple(decayed) if self.is_group else tuple(map(not_normalisation, parameters))
+        self.exec_weight_decay = any(decayed)
         self.grad_centralization_flags = tuple(each[3] for each in chosen)
         self._spread()
 
@@ -236,6 +263,21 @@ class Optimizer(Cell):
         return tuple(rates) if self.is_group_lr else rates[0]
 
     def get_weight_decay(self):
+        """The weight decay of this step times the loss scale, a tuple of them for groups."""
+        if not self.dynamic_weight_decay:
+            return self.weight_decay
+        made = tuple(
+            core.mul(each(self.global_step), np.float32(self.loss_scale)) if isinstance(each, Cell) else each
+            for each in (self.weight_decay if self.is_group else [self.weight_decay])
+        )
+        return made if self.is_group else made[0]
+
+    def decay_of(self, i):
+        """The weight decay of a parameter in this step, None where it has none; after `decays` were set for the step."""
+        decay = self.decays[i] if self.decay_flags[i] else None
+        return decay if isinstance(decay, Tensor) or decay else None
+
+    def decays_of_step(self):
         """The weight decay of each parameter in this step."""
         known = {}
         for each in self.weight_decays:
@@ -256,7 +298,7 @@ class Optimizer(Cell):
             if not index:
                 raise ValueError(f"For 'get_lr_parameter', the parameter {each.name} is not optimised here.")
             rate = self.rates[index[0]]
-            found.append(rate.learning_rate if isinstance(rate, _ListedRate) else rate)
+            found.append(rate.learning_rate if isinstance(rate, (_ListedRate, _HeldRate)) else rate)
         return found if many else found[0]
 
     def decay_weight(self, gradients):
@@ -264,8 +306,8 @@ class Optimizer(Cell):
         if not self.exec_weight_decay:
             return gradients
         made = []
-        for p, g, decay, on in zip(self.parameters, gradients, self.get_weight_decay(), self.decay_flags):
-            if on:
+        for p, g, decay, on in zip(self.parameters, gradients, self.decays_of_step(), self.decay_flags):
+            if on and (isinstance(decay, Tensor) or decay):
                 rate = (
                     core.mul(decay, np.float32(self.loss_scale))
                     if isinstance(decay, Tensor)
@@ -303,7 +345,10 @@ class Optimizer(Cell):
         """Gradients over the loss scale."""
         if not self.need_scale:
             return gradients
-        return tuple(core.mul(g, basic.number(self.reciprocal_scale, g)) for g in gradients)
+        scale = self.reciprocal_scale
+        if not isinstance(scale, Tensor):
+            return tuple(core.mul(g, basic.number(scale, g)) for g in gradients)
+        return tuple(core.mul(g, basic.cast(scale, basic.nptype(g))) for g in gradients)
 
     def flatten_gradients(self, gradients):
         return gradients

@@ -1,6 +1,7 @@
 """MultitypeFuncGraph, HyperMap and Map: functions chosen by types, and applied to nested tuples."""
 
 from mindspore.common import dtype as mstype
+from mindspore.common.sparse_tensor import COOTensor, CSRTensor, RowTensor
 from mindspore.common.tensor import Tensor
 
 from cairn.ms.core import prepared
@@ -18,11 +19,11 @@ _IS = {
     "None": lambda x: x is None,
     "Function": lambda x: callable(x) and not isinstance(x, Tensor),
     "TypeType": lambda x: isinstance(x, mstype.Type),
-    "RowTensor": lambda x: False,
-    "CSRTensor": lambda x: False,
-    "COOTensor": lambda x: False,
+    "RowTensor": lambda x: isinstance(x, RowTensor),
+    "CSRTensor": lambda x: isinstance(x, CSRTensor),
+    "COOTensor": lambda x: isinstance(x, COOTensor),
 }
-_SAME = {"IndexedSlices": "RowTensor", "Dict": "Dictionary", "Int64": "Int", "Int32": "Int", "Float32": "Float"}
+_SAME = {"SparseTensor": "COOTensor", "IndexedSlices": "RowTensor", "Dict": "Dictionary", "Int64": "Int", "Int32": "Int", "Float32": "Float"}
 
 
 def _name(given):

@@ -58,7 +58,7 @@ def _weights(given, name):
     return tuple(given), False
 
 
-def _gradients(fn, grad_position, weights, has_aux, name):
+def _gradients(fn, grad_position, weights, has_aux, name, sens_param=False):
     if not callable(fn):
         raise TypeError(f"For '{name}', 'fn' should be a Cell or a function, but got {type(fn).__name__}.")
     if grad_position is None and weights is None:
@@ -67,11 +67,16 @@ def _gradients(fn, grad_position, weights, has_aux, name):
     parameters, single = _weights(weights, name)
 
     def body(*arguments, **keywords):
+        seed = None
+        if sens_param:
+            if not arguments:
+                raise TypeError(f"For '{name}', the gradient of the results is missing: sens_param is True.")
+            *arguments, seed = arguments
         for each in positions:
             if each >= len(arguments):
                 raise ValueError(f"For '{name}', grad_position {each} is out of the {len(arguments)} inputs.")
         value, of_inputs, of_weights = gradient.differentiate(
-            fn, arguments, keywords, positions, parameters, None, has_aux
+            fn, arguments, keywords, positions, parameters, seed, has_aux
         )
         by_inputs = tuple(of_inputs) if many else of_inputs[0] if positions else None
         by_weights = of_weights[0] if single else tuple(of_weights)
@@ -79,13 +84,18 @@ def _gradients(fn, grad_position, weights, has_aux, name):
             return value, by_inputs
         return value, by_weights if grad_position is None else (by_inputs, by_weights)
 
-    return body, (name, grad_position, parameters, single, has_aux)
+    return body, (name, grad_position, parameters, single, has_aux, sens_param)
 
 
-def grad(fn, grad_position=0, weights=None, has_aux=False):
+def grad(fn, grad_position=0, weights=None, has_aux=False, sens_param=False):
     """A function that returns the gradients of fn with respect to inputs, weights, or (inputs, weights); with has_aux
-    (gradients, further results)."""
-    both, key = _gradients(fn, grad_position, weights, has_aux, "grad")
+    (gradients, further results). sens_param, which is the third argument before 1.9: the last input of that function is the
+    gradient of the results."""
+    if isinstance(weights, bool):
+        weights, sens_param = None, weights
+    if not isinstance(sens_param, bool):
+        raise TypeError(f"For 'grad', the 'sens_param' should be bool, but got {type(sens_param).__name__}.")
+    both, key = _gradients(fn, grad_position, weights, has_aux, "grad", sens_param)
 
     def body(*arguments, **keywords):
         value, made = both(*arguments, **keywords)

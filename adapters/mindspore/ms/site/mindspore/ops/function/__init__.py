@@ -15,12 +15,13 @@ from mindspore.ops.function import (
     other_func,
     random_func,
     search_func,
+    sparse_func,
 )
 
-_HIDDEN = {"Tensor", "pair", "tensor", "static", "same_type", "sizes"}
+_HIDDEN = {"Tensor", "pair", "tensor", "static", "same_type", "sizes", "COOTensor", "CSRTensor", "RowTensor", "sparse_of_dense"}
 _found = {
     name: value
-    for module in (linalg_func, random_func, image_func, search_func, more_func, array_func, math_func, nn_func, other_func)
+    for module in (linalg_func, random_func, image_func, search_func, more_func, array_func, math_func, nn_func, other_func, sparse_func)
     for name, value in vars(module).items()
     if not name.startswith("_") and name not in _HIDDEN and not isinstance(value, types.ModuleType)
 }

@@ -15,7 +15,7 @@ from cairn.ms.tensor import wrap
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 
-KINDS = {"float": "f", "number": "fiu", "int": "iu", "bool": "b", "any": "fiub", "signed": "fi"}
+KINDS = {"float": "fc", "real": "f", "number": "fiuc", "int": "iu", "bool": "b", "any": "fiubc", "signed": "fic"}
 
 
 class Operator(Primitive):

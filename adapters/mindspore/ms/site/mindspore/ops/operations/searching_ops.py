@@ -363,7 +363,11 @@ BesselK0e, BesselK1e = unary("BesselK0e", _modified(0, 1)), unary("BesselK1e", _
 # Connectionist temporal classification
 def _greedy(self, logits, lengths):
     steps, batch, classes = logits.shape
-    rows, scores = [], np.zeros((batch, 1), np.float32)
+    if len(lengths) and lengths.max() > steps:
+        raise RuntimeError(
+            f"For 'CTCGreedyDecoder', each of 'sequence_length' should be less than {steps + 1}, but got {lengths.max()}."
+        )
+    rows, scores = [], np.zeros((batch, 1), logits.dtype)
     for b in range(batch):
         best = logits[: lengths[b], b].argmax(-1)
         scores[b] = -logits[: lengths[b], b].max(-1).sum()

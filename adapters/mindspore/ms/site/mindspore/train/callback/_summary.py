@@ -1,6 +1,9 @@
 """SummaryCollector: losses, parameters and inputs of a training as event files."""
 
-from mindspore.train._utils import check_int, check_value_type, number, step_loss
+import os
+import re
+
+from mindspore.train._utils import check_int, number, step_loss
 from mindspore.train.callback._callback import Callback
 
 __all__ = ["SummaryCollector", "SummaryStep"]
@@ -9,24 +12,57 @@ _DEFAULTS = {"collect_metric": True, "collect_graph": True, "collect_train_linea
              "collect_input_data": True, "collect_dataset_graph": True, "histogram_regular": None, "collect_landscape": None}  # fmt: skip
 
 
+def _check_type(name, value, *types):
+    if not isinstance(value, types) or isinstance(value, bool) and bool not in types:
+        raise TypeError(f"For `{name}` the type should be a valid type of {[each.__name__ for each in types]}, bug got {type(value).__name__}.")
+
+
 class SummaryCollector(Callback):
     """Writes each collect_freq steps the loss, the input images, and histograms of the first parameters, or of those that the pattern
     histogram_regular names; and the measures of evaluations."""
 
+    _DEFAULT_SPECIFIED_DATA = _DEFAULTS
+
     def __init__(self, summary_dir, collect_freq=10, collect_specified_data=None, keep_default_action=True, custom_lineage_data=None,
                  collect_tensor_freq=None, max_file_size=None, export_options=None, num_process=32):
-        check_value_type("summary_dir", summary_dir, str, "SummaryCollector")
-        check_int("collect_freq", collect_freq, 1, "SummaryCollector")
-        check_value_type("keep_default_action", keep_default_action, bool, "SummaryCollector")
+        _check_type("summary_dir", summary_dir, str)
+        if not summary_dir:
+            raise ValueError("For `summary_dir` the value should be a valid string of path, but got empty string.")
+        if os.path.exists(summary_dir) and not os.path.isdir(summary_dir):
+            raise NotADirectoryError(f"For `summary_dir` it should be a directory, but got {summary_dir}.")
+        _check_type("collect_freq", collect_freq, int)
+        if collect_freq <= 0:
+            raise ValueError(f"For `collect_freq` the value should be greater than 0, but got `{collect_freq}`.")
+        _check_type("keep_default_action", keep_default_action, bool)
         specified = collect_specified_data
-        if specified is not None:
-            check_value_type("collect_specified_data", specified, dict, "SummaryCollector")
-            unknown = [name for name in specified if name not in _DEFAULTS]
-            if unknown:
-                raise ValueError(f"For 'SummaryCollector', the keys {unknown} of 'collect_specified_data' are not in {sorted(_DEFAULTS)}.")
+        _check_type("collect_specified_data", specified, dict, type(None))
+        self._check_specified(specified or {})
+        self._check_lineage(custom_lineage_data)
         defaults = _DEFAULTS if keep_default_action else dict.fromkeys(_DEFAULTS)
         self._chosen = {**defaults, **(specified or {})}
         self._dir, self._freq, self._most, self._record = summary_dir, collect_freq, max_file_size, None
+
+    def _check_specified(self, specified):
+        for name in specified:
+            _check_type(name, name, str)
+        unknown = set(specified) - set(_DEFAULTS)
+        if unknown:
+            raise ValueError(f"For `collect_specified_data` the keys {unknown} are unsupported, expect the following keys: {sorted(_DEFAULTS)}.")
+        for name, value in specified.items():
+            if name == "histogram_regular":
+                _check_type(name, value, str, type(None))
+                try:
+                    re.compile(value or "")
+                except re.error as error:
+                    raise ValueError(f"For `collect_specified_data`, the value of `histogram_regular` is no regular expression: {error}.") from None
+            elif name != "collect_landscape":
+                _check_type(name, value, bool)
+
+    def _check_lineage(self, custom):
+        _check_type("custom_lineage_data", custom, dict, type(None))
+        for key, value in (custom or {}).items():
+            _check_type(f"custom_lineage_data -> {key}", key, str)
+            _check_type(f"the value of custom_lineage_data -> {key}", value, int, str, float)
 
     def __enter__(self):
         from mindspore.train.summary.summary_record import SummaryRecord
@@ -61,8 +97,6 @@ class SummaryCollector(Callback):
         self._record.record(told.cur_epoch_num)
 
     def _parameters(self, told):
-        import re
-
         pattern = self._chosen["histogram_regular"]
         trainable = told.network.trainable_params()
         if pattern is None:

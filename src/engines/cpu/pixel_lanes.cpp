@@ -1,0 +1,184 @@
+#include "engines/cpu/pixel_lanes.h"
+
+#include <array>
+#include <limits>
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
+#include "engines/cpu/vector_loops.h"
+#include "support/memory.h"
+#include "support/target.h"
+
+#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kMostOutputs = 8, kMostPlaces = 64;
+
+struct PixelLanes {
+  int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  bool pools = false;      // two by two sums make one result
+  int64_t made_h, made_w;  // results
+  int64_t pitch, row,
+      step;  // floats of a channel's every stride_w-th column, of a row of them all, of a channel's sums
+  std::array<int64_t, kMostPlaces> places;  // of each column of the window and channel, in a row
+  float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+
+  int64_t taps() const { return kh * kw * ic; }
+  /// Rows of the image, with its border, that so many rows of results read.
+  int64_t rows_of(int64_t count) const { return (count * (pools ? 2 : 1) - 1) * stride_h + (kh - 1) * dilation_h + 1; }
+};
+
+using ComputePixels = void (*)(const PixelLanes&, int64_t, int64_t, const float*, const float*, const float*, float*,
+                               float*, float*);
+
+namespace pixels_plain {
+#define CAIRN_FLOATS 4
+#include "engines/cpu/pixel_lanes_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pixels_plain
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
+namespace pixels_avx2 {
+#define CAIRN_FLOATS 8
+#include "engines/cpu/pixel_lanes_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pixels_avx2
+CAIRN_TARGET_END
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
+namespace pixels_avx512 {
+#define CAIRN_FLOATS 16
+#include "engines/cpu/pixel_lanes_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pixels_avx512
+CAIRN_TARGET_END
+
+ComputePixels compute_pixels() {
+  const Isa isa = machine_isa();
+  return isa == Isa::avx512 ? pixels_avx512::compute_pixel_rows
+         : isa == Isa::avx2 ? pixels_avx2::compute_pixel_rows
+                            : pixels_plain::compute_pixel_rows;
+}
+
+int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
+
+/// The largest of two by two pixels that the group's last node takes, or nothing.
+const Node* pairing(const Group& group) {
+  const Node& last = group.last();
+  if (group.nodes.size() < 2 || !last.is("max_pool2d")) return nullptr;
+  const SlideSpec s = pooling_of(last);
+  const bool pairs = s.kd == 1 && s.kh == 2 && s.kw == 2 && s.stride_h == 2 && s.stride_w == 2 && s.pad_top == 0 &&
+                     s.pad_left == 0 && s.dilation_h == 1 && s.dilation_w == 1 && 2 * s.oh <= s.h && 2 * s.ow <= s.w;
+  return pairs ? &last : nullptr;
+}
+
+std::optional<Contraction> pixel_contraction(const Group& group, const Node* pool) {
+  if (!pool) return as_contraction(group);
+  Group before = group;
+  before.nodes.pop_back();
+  before.outputs = {pool->inputs[0]};
+  return as_contraction(before);
+}
+
+Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, PixelLanes& p) {
+  constexpr int64_t kMostInputs = 4, kMostStride = 4, kLeastSaved = 6;
+  const Node& node = *contraction.node;
+  if (!is_convolution(node, ConvRole::forward) || node.attr().integer("groups") != 1) return "is another operation";
+  if (contraction.epilogue.residual) return "adds a residual";
+  const SlideSpec s = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  p = {s.n,        s.h,          s.w,          s.channels, last_dim(node.inputs[1]),
+       s.oh,       s.ow,         s.kh,         s.kw,       s.stride_h,
+       s.stride_w, s.dilation_h, s.dilation_w, s.pad_top,  s.pad_left};
+  p.pools = pool != nullptr;
+  p.made_h = pool ? s.oh / 2 : s.oh, p.made_w = pool ? s.ow / 2 : s.ow;
+  if (s.d * s.kd * s.od * s.stride_d != 1 || s.n * p.made_h * p.made_w == 0) return "has three dims, or no results";
+  if (p.ic > kMostInputs || p.oc > kMostOutputs || p.ic * p.oc == 0)
+    return "has more than four channels, or makes more than eight";
+  if (s.kw * p.ic > kMostPlaces || s.stride_w > kMostStride || s.pad_left < 0) return "has wide windows or strides";
+  const int64_t lane = machine_isa() == Isa::none ? 4 : lanes(machine_isa());
+  p.pitch = rounded_up(s.ow, lane) + lane + (s.kw - 1) * s.dilation_w / s.stride_w + 1;
+  p.row = p.ic * s.stride_w * p.pitch;
+  p.step = std::max(rounded_up(s.ow, lane) + lane, 2 * rounded_up(p.made_w, lane));
+  for (int64_t kx = 0; kx < s.kw; ++kx)
+    for (int64_t c = 0; c < p.ic; ++c) {
+      const int64_t column = kx * s.dilation_w;
+      p.places[static_cast<size_t>(kx * p.ic + c)] =
+          (c * s.stride_w + column % s.stride_w) * p.pitch + column / s.stride_w;
+    }
+  // Vectors of products and sums: one a tap and pixel with channels in the lanes, and here, where results change their order.
+  const int64_t usual = p.taps() * s.ow * ((p.oc + lane - 1) / lane);
+  const int64_t here = p.taps() * rounded_up(p.oc, 2) * rounded_up(s.ow, lane) / lane;
+  if (usual - here < kLeastSaved * s.ow) return "would save too little";
+  const Activation activation = activation_of(contraction.epilogue);
+  if (activation.kind == Activation::Kind::relu) p.low = 0;
+  if (activation.kind == Activation::Kind::clip) p.low = activation.low, p.high = activation.high;
+  return std::nullopt;
+}
+
+/// [taps, kMostOutputs], from a kernel [taps, oc].
+void pack_pixel_weights(const PixelLanes& p, const float* kernel, float* to) {
+  for (int64_t tap = 0; tap < p.taps(); ++tap, kernel += p.oc, to += kMostOutputs)
+    std::fill(std::copy_n(kernel, p.oc, to), to + kMostOutputs, 0.f);
+}
+
+}  // namespace
+
+Refusal refuses_pixel_lanes(const Group& group) {
+  const Node* pool = pairing(group);
+  const auto contraction = pixel_contraction(group, pool);
+  if (!contraction || contraction->stored) return "is another operation";
+  if (auto reason = not_f32(group)) return reason;
+  PixelLanes p;
+  return read_pixel_lanes(*contraction, pool, p);
+}
+
+std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context) {
+  constexpr int64_t kRows = 16, kBriefTaps = 16 << 10;
+  const Node* pool = pairing(group);
+  const Contraction contraction = *pixel_contraction(group, pool);
+  PixelLanes p;
+  read_pixel_lanes(contraction, pool, p);
+  const size_t x = index_of(group, contraction.node->inputs[0]), kernel = index_of(group, contraction.node->inputs[1]);
+  const Value* bias = contraction.epilogue.bias;
+  const size_t bias_at = bias ? index_of(group, bias) : 0;
+  const size_t weights_size = whole_lines(static_cast<size_t>(p.taps() * kMostOutputs) * sizeof(float));
+  const Tensor* constant = constant_of(contraction.node->inputs[1]);
+  std::shared_ptr<const void> packed;
+  CallOptions options;
+  if (constant) {
+    packed = context.packer.packed(*constant, "pixel_lanes", weights_size, [&](void* to) {
+      pack_pixel_weights(p, constant->values<float>().data(), static_cast<float*>(to));
+    });
+    options.unread.push_back(kernel);
+  }
+  const int64_t threads = std::max(1, context.threads), rows = std::min(kRows, p.made_h);
+  const int64_t bands = (p.made_h + rows - 1) / rows;
+  const bool brief = p.n * p.oh * p.ow * p.taps() / 16 * p.oc < kBriefTaps;
+  const size_t columns = whole_lines(static_cast<size_t>(p.rows_of(rows) * p.row) * sizeof(float));
+  const size_t each = columns + whole_lines(static_cast<size_t>(3 * kMostOutputs * p.step) * sizeof(float));
+  options.workspace = weights_size + each * static_cast<size_t>(threads);
+  const auto run = [=, compute = compute_pixels()](const StepArgs& args) {
+    char* const workspace = static_cast<char*>(args.workspace);
+    const auto* weights = static_cast<const float*>(packed.get());
+    if (!weights) {
+      pack_pixel_weights(p, input(args, kernel), reinterpret_cast<float*>(workspace));
+      weights = reinterpret_cast<const float*>(workspace);
+    }
+    float start[kMostOutputs] = {};
+    if (bias) std::copy_n(input(args, bias_at), p.oc, start);
+    Executor& executor = brief || args.executor.width() > threads ? serial_executor() : args.executor;
+    executor.run(static_cast<int>(p.n * bands), [&](int chunk, int worker) {
+      const int64_t image = chunk / bands, first = chunk % bands * rows;
+      char* const own = workspace + weights_size + static_cast<size_t>(worker) * each;
+      compute(p, first, std::min(p.made_h, first + rows), input(args, x) + image * p.h * p.w * p.ic, weights, start,
+              reinterpret_cast<float*>(own), reinterpret_cast<float*>(own + columns),
+              output(args) + image * p.made_h * p.made_w * p.oc);
+    });
+  };
+  return call(pool ? "pixel_lanes and max_pool" : "pixel_lanes", run, std::move(options));
+}
+
+}  // namespace cairn

@@ -1,0 +1,300 @@
+#include "engines/cpu/separable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "engines/cpu/conv.h"
+#include "engines/cpu/groups.h"
+#include "engines/cpu/window.h"
+#include "support/memory.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr double kLeastBetween =
+    512 << 10;  // bytes of an image that pass between the parts: less stays in the cache anyway
+constexpr int64_t kBandBytes = 384 << 10;  // of what passes between them for some rows
+
+/// A convolution with its epilogue, and the group of its own that it would be.
+struct ChainedConv {
+  Group group;
+  Contraction contraction;
+
+  const Node& node() const { return *contraction.node; }
+  const Epilogue& epilogue() const { return contraction.epilogue; }
+  int64_t channels() const { return last_dim(contraction.result); }
+};
+
+struct Separable {
+  std::optional<ChainedConv> first, last;
+  ChainedConv depthwise;
+  SlideSpec slide;
+};
+
+/// The contraction `node` and what follows it in the group, up to the next contraction.
+std::optional<ChainedConv> part_from(const Group& group, const Node& node) {
+  ChainedConv part;
+  std::vector<const Node*> nodes{&node};
+  const Value* made = node.result(0);
+  for (const Node* each : group.nodes) {
+    if (std::find(each->inputs.begin(), each->inputs.end(), made) == each->inputs.end()) continue;
+    if (each->op->has(kContraction)) break;
+    nodes.push_back(each);
+    made = each->result(0);
+  }
+  for (const Node* each : nodes)
+    for (const Value* input : each->inputs) {
+      const bool inside = input->producer && std::find(nodes.begin(), nodes.end(), input->producer) != nodes.end();
+      auto& inputs = part.group.inputs;
+      if (!inside && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+    }
+  part.group.nodes = std::move(nodes);
+  part.group.outputs = {made};
+  const auto contraction = as_contraction(part.group);
+  if (!contraction) return std::nullopt;
+  part.contraction = *contraction;
+  return part;
+}
+
+/// The parts of the group in the order of their data.
+std::vector<ChainedConv> convolutions_of(const Group& group) {
+  std::vector<ChainedConv> parts;
+  size_t nodes = 0;
+  for (const Node* node : group.nodes) {
+    if (!node->op->has(kContraction)) continue;
+    auto part = part_from(group, *node);
+    if (!part || (!parts.empty() && node->inputs[0] != parts.back().contraction.result)) return {};
+    nodes += part->group.nodes.size();
+    parts.push_back(std::move(*part));
+  }
+  const bool whole = nodes == group.nodes.size() && group.outputs.size() == 1 && !parts.empty() &&
+                     parts.back().contraction.result == group.outputs[0];
+  return whole ? std::move(parts) : std::vector<ChainedConv>();
+}
+
+double bytes_between(const Value* value) {
+  return 4. * static_cast<double>(dim(value, 1) * dim(value, 2) * last_dim(value));
+}
+
+Refusal read_separable(const Group& group, Separable& s) {
+  const size_t contractions = static_cast<size_t>(std::count_if(
+      group.nodes.begin(), group.nodes.end(), [](const Node* node) { return node->op->has(kContraction); }));
+  if (contractions < 2 || contractions > 3) return "is not two or three convolutions";
+  if (auto reason = not_f32(group)) return reason;
+  std::vector<ChainedConv> parts = convolutions_of(group);
+  const auto depthwise =
+      std::find_if(parts.begin(), parts.end(), [](const ChainedConv& part) { return is_depthwise(part.node()); });
+  if (depthwise == parts.end() || depthwise - parts.begin() > 1 || parts.end() - depthwise > 2)
+    return "has no depthwise convolution beside one by pixels";
+  for (const ChainedConv& part : parts) {
+    const bool depth = &part == &*depthwise, last = &part == &parts.back();
+    if (!depth && !is_pixel_product(part.node())) return "has another convolution";
+    if (!constant_of(part.node().inputs[1])) return "weights are computed in the run";
+    const Value* bias = part.epilogue().bias;
+    if (bias && !constant_of(bias)) return "a bias is computed in the run";
+    if (part.epilogue().residual && (depth || !last)) return "adds a residual on the way";
+  }
+  const Node& node = depthwise->node();
+  s.slide = slide_of(node, {dim(node.inputs[1], 0), dim(node.inputs[1], 1)});
+  if (s.slide.d != 1 || s.slide.kd != 1 || s.slide.n != dim(node.inputs[0], 0)) return "has other dims";
+  s.slide.channels = depthwise->channels(), s.slide.multiplier = depthwise->channels() / last_dim(node.inputs[0]);
+  s.slide.activation = activation_of(depthwise->epilogue());
+  if (auto reason = Slide::refuses(s.slide, machine_isa())) return reason;
+  if (!Slide::goes_by_rows(s.slide)) return "rows are short";
+  double between = 0;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) between += bytes_between(parts[i].contraction.result);
+  if (between < kLeastBetween) return "what passes between the parts stays in the cache anyway";
+  const bool has_first = depthwise != parts.begin(), has_last = depthwise + 1 != parts.end();
+  if (has_first) s.first = parts.front();
+  if (has_last) s.last = parts.back();
+  s.depthwise = parts[has_first ? 1 : 0];
+  return std::nullopt;
+}
+
+/// Products of some pixels, of the numbers that came up while the step was made.
+class PixelProduct {
+ public:
+  PixelProduct(const ChainedConv& part, const Group& group, MakeContext& context) {
+    spec_.ic = last_dim(part.node().inputs[0]), spec_.oc = part.channels();
+    spec_.residual = part.epilogue().residual != nullptr;
+    spec_.activation = activation_of(part.epilogue());
+    if (part.epilogue().residual) residual_ = index_of(group, part.epilogue().residual);
+    const Conv& conv = for_pixels(most_pixels(machine_isa(), 1) * 2);
+    const Tensor& weights = *constant_of(part.node().inputs[1]);
+    packed_ = context.packer.packed(weights, conv.layout(), conv.packed_size() * sizeof(float),
+                                    [&](void* to) { conv.pack(weights.data(), static_cast<float*>(to)); });
+    const Tensor* bias = part.epilogue().bias ? constant_of(part.epilogue().bias) : nullptr;
+    static const Tensor zero = Tensor::zeros(kF32, {1});
+    const size_t floats = conv.bias_size();
+    bias_ = context.packer.packed(
+        bias ? *bias : zero, fmt::format("{}{}", bias ? "bias" : "zeros", floats), floats * sizeof(float),
+        [&](void* to) { conv.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to)); });
+    layout_ = conv.layout();
+  }
+
+  const Conv& for_pixels(int64_t pixels) {
+    auto& conv = convs_[pixels];
+    if (!conv) {
+      ConvSpec spec = spec_;
+      spec.w = spec.ow = pixels;
+      conv = std::make_unique<Conv>(spec, machine_isa(), 1);
+      CHECK(layout_.empty() || conv->layout() == layout_, "{} and {}", conv->layout(), layout_);
+    }
+    return *conv;
+  }
+
+  /// The index of the group's input that is added, or nothing.
+  std::optional<size_t> residual() const { return residual_; }
+  int64_t made() const { return spec_.oc; }
+  int64_t read() const { return spec_.ic; }
+  void run(int64_t pixels, const float* x, const float* residual, float* y) const {
+    convs_.at(pixels)->run(serial_executor(), x, static_cast<const float*>(packed_.get()),
+                           static_cast<const float*>(bias_.get()), residual ? residual : y, y);
+  }
+
+ private:
+  ConvSpec spec_;
+  std::string layout_;
+  std::map<int64_t, std::unique_ptr<Conv>> convs_;
+  std::shared_ptr<const void> packed_, bias_;
+  std::optional<size_t> residual_;
+};
+
+class SeparableStep final : public Step {
+ public:
+  SeparableStep(const Group& group, const Separable& s, MakeContext& context)
+      : spec_(s.slide), slide_(s.slide, machine_isa()), threads_(std::max(1, context.threads)) {
+    if (s.first) first_.emplace(*s.first, group, context);
+    if (s.last) last_.emplace(*s.last, group, context);
+    x_ = index_of(group, (s.first ? *s.first : s.depthwise).node().inputs[0]);
+    const Tensor& kernel = *constant_of(s.depthwise.node().inputs[1]);
+    packed_ = context.packer.packed(kernel, slide_.layout(), slide_.packed_size() * sizeof(float), [&](void* to) {
+      slide_.pack(kernel.values<float>().data(), static_cast<float*>(to));
+    });
+    const Value* bias = s.depthwise.epilogue().bias;
+    const Tensor* biases = bias ? constant_of(bias) : nullptr;
+    bias_.resize(slide_.bias_size());
+    slide_.pack_bias(biases ? biases->values<float>().data() : nullptr, bias_.data());
+    const int64_t row = 4 * ((first_ ? spec_.stride_h * wide_row() : 0) + (last_ ? made_row() : 0));
+    band_ = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(1, row), 2, spec_.oh);
+    parts_ = threads_ == 1 ? 1 : std::min<int64_t>(spec_.oh, 2 * threads_);
+    for (int64_t part = 0; part < parts_; ++part)
+      each_band(part, [&](const Band& band) {
+        most_wide_ = std::max(most_wide_, band.end - band.begin);
+        if (first_ && band.end > band.fresh) first_->for_pixels((band.end - band.fresh) * spec_.w);
+        if (last_) last_->for_pixels((band.last - band.first) * spec_.ow);
+      });
+  }
+
+  void run(const StepArgs& args) const override {
+    Executor& executor = args.executor.width() > threads_ ? serial_executor() : args.executor;
+    executor.run(static_cast<int>(spec_.n * parts_), [&](int chunk, int worker) {
+      auto* scratch =
+          reinterpret_cast<float*>(static_cast<char*>(args.workspace) + static_cast<size_t>(worker) * scratch_bytes());
+      run_part(chunk / parts_, chunk % parts_, args, scratch, scratch + wide_floats());
+    });
+  }
+
+  std::string kernel() const override {
+    return fmt::format("cpu/separable {}depthwise{} {}, {} rows at a time", first_ ? "product, " : "",
+                       last_ ? ", product" : "", slide_.describe(), band_);
+  }
+  size_t workspace() const override { return scratch_bytes() * static_cast<size_t>(threads_); }
+  bool reads(size_t input) const override { return input == x_ || (last_ && last_->residual() == input); }
+
+ private:
+  /// Rows [first, last) of the depthwise results, which read rows [begin, end); those from `fresh` on were not made yet.
+  struct Band {
+    int64_t first, last, begin, fresh, end;
+  };
+  template <class Each>
+  void each_band(int64_t part, Each&& each) const {
+    const SlideSpec& s = spec_;
+    const int64_t end = s.oh * (part + 1) / parts_;
+    int64_t made = 0;
+    for (int64_t row = s.oh * part / parts_; row < end;) {
+      Band band{row, std::min(end, row + band_), 0, 0, 0};
+      band.begin = std::clamp<int64_t>(row * s.stride_h - s.pad_top, 0, s.h);
+      band.end = std::clamp<int64_t>((band.last - 1) * s.stride_h - s.pad_top + (s.kh - 1) * s.dilation_h + 1, 0, s.h);
+      band.fresh = std::clamp(made, band.begin, std::max(band.begin, band.end));
+      made = std::max(made, band.end);
+      each(band);
+      row = band.last;
+    }
+  }
+
+  void run_part(int64_t image, int64_t part, const StepArgs& args, float* wide, float* made) const {
+    const SlideSpec& s = spec_;
+    const float* x = input(args, x_) + image * s.h * s.w * (first_ ? first_->read() : s.in_channels());
+    float* const y = output(args) + image * s.oh * s.ow * (last_ ? last_->made() : s.channels);
+    const auto at = last_ ? last_->residual() : std::nullopt;
+    const float* residual = at ? input(args, *at) + image * s.oh * s.ow * last_->made() : nullptr;
+    int64_t held = 0;  // the first row in `wide`
+    each_band(part, [&](const Band& band) {
+      if (first_) {
+        if (band.fresh > band.begin && band.begin != held)
+          std::memmove(wide, wide + (band.begin - held) * wide_row(),
+                       static_cast<size_t>((band.fresh - band.begin) * wide_row()) * sizeof(float));
+        held = band.begin;
+        if (band.end > band.fresh)
+          first_->run((band.end - band.fresh) * s.w, x + band.fresh * s.w * first_->read(), nullptr,
+                      wide + (band.fresh - held) * wide_row());
+      }
+      slide_.run_rows(band.first, band.last, first_ ? wide - held * wide_row() : x,
+                      static_cast<const float*>(packed_.get()), bias_.data(),
+                      last_ ? made - band.first * made_row() : y);
+      const int64_t to = band.first * s.ow * (last_ ? last_->made() : 0);
+      if (last_) last_->run((band.last - band.first) * s.ow, made, residual ? residual + to : nullptr, y + to);
+    });
+  }
+
+  int64_t wide_row() const { return spec_.w * spec_.in_channels(); }
+  int64_t made_row() const { return spec_.ow * spec_.channels; }
+  size_t wide_floats() const { return first_ ? static_cast<size_t>((most_wide_ * wide_row() + 15) / 16 * 16) : 0; }
+  size_t scratch_bytes() const {
+    return whole_lines((wide_floats() + (last_ ? static_cast<size_t>(band_ * made_row()) : 0)) * sizeof(float));
+  }
+
+  SlideSpec spec_;
+  Slide slide_;
+  int threads_;
+  std::optional<PixelProduct> first_, last_;
+  size_t x_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<float> bias_;
+  int64_t band_ = 1, parts_ = 1, most_wide_ = 0;
+};
+
+}  // namespace
+
+bool is_depthwise(const Node& node) {
+  return node.is("conv2d") && node.attr().integer("groups") > 1 &&
+         node.attr().integer("groups") == last_dim(node.inputs[0]);
+}
+
+bool is_pixel_product(const Node& node) {
+  if (!node.is("conv2d") || node.attr().integer("groups") != 1 || dim(node.inputs[1], 0) != 1 ||
+      dim(node.inputs[1], 1) != 1)
+    return false;
+  const SlideSpec s = slide_of(node, {1, 1});
+  return s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 &&
+         dim(node.inputs[0], 1) == dim(node.result(), 1) && dim(node.inputs[0], 2) == dim(node.result(), 2);
+}
+
+Refusal refuses_separable(const Group& group) {
+  Separable separable;
+  return read_separable(group, separable);
+}
+
+std::unique_ptr<Step> make_separable(const Group& group, MakeContext& context) {
+  Separable separable;
+  const Refusal refusal = read_separable(group, separable);
+  CHECK(!refusal, "{}", *refusal);
+  return std::make_unique<SeparableStep>(group, separable, context);
+}
+
+}  // namespace cairn

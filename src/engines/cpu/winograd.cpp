@@ -1,0 +1,234 @@
+#include "engines/cpu/winograd.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "engines/cpu/conv.h"
+#include "support/error.h"
+#include "support/target.h"
+
+#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
+
+namespace cairn {
+
+namespace {
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
+namespace winograd_avx2 {
+#define CAIRN_FLOATS 8
+#include "engines/cpu/winograd_body.h"
+#undef CAIRN_FLOATS
+}  // namespace winograd_avx2
+CAIRN_TARGET_END
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
+namespace winograd_avx512 {
+#define CAIRN_FLOATS 16
+#include "engines/cpu/winograd_body.h"
+#undef CAIRN_FLOATS
+}  // namespace winograd_avx512
+CAIRN_TARGET_END
+
+constexpr int64_t kApart = 16;  // floats that keep rows out of one set of the first-level cache
+constexpr int64_t kValuesBytes = 640 << 10, kLeastBlock = 56;  // of a block: its values stay in the second-level cache
+constexpr int64_t kFewestTiles = 24;                           // of a block that is made for another worker
+constexpr int64_t kNearWeights = 1 << 20;                      // bytes that each block may read again
+constexpr int64_t kChunksPerWorker = 4;
+
+int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+
+/// The kernel's values at the points of one dim: a row of three factors for each point.
+using PointRow = std::array<double, 3>;
+std::vector<PointRow> kernel_points(int64_t results) {
+  if (results == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  const double near = std::sqrt(0.5), far = std::sqrt(2.0);
+  const auto row = [](double point, double divisor) {
+    return PointRow{1 / divisor, point / divisor, point * point / divisor};
+  };
+  return {{1, 0, 0}, row(near, -1.5), row(-near, -1.5), row(far, 6), row(-far, 6), {0, 0, 1}};
+}
+
+}  // namespace
+
+// The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
+// time, and the parts keep their proportions.
+int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
+  constexpr double kFlopsPerLane = 10, kBytes = 10, kVectorOfFour = 90, kVectorOfTwo = 31;  // per ns; ns
+  constexpr double kGain = 0.85;  // at most, of the other's time
+  if (isa == Isa::none) return 0;
+  const auto lane = static_cast<double>(lanes(isa));
+  const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
+  const auto time = [&](double products, double transforms, double copies) {
+    return std::max(2 * products * channels / (kFlopsPerLane * lane), copies * weights / kBytes) + transforms;
+  };
+  // Taps outside the image cost nothing.
+  const auto inside = [](int64_t out, int64_t in, int64_t pad) {
+    int64_t taps = 0;
+    for (int64_t tap = 0; tap < 3; ++tap)
+      taps += std::max<int64_t>(0, std::min(out, in + pad - tap) - std::max<int64_t>(0, pad - tap));
+    return static_cast<double>(taps);
+  };
+  double best =
+      kGain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
+  int64_t results = 0;
+  for (int64_t each : {2, 4}) {
+    const auto tiles = static_cast<double>(s.tiles(each)), points = static_cast<double>((each + 2) * (each + 2));
+    const double vectors = std::ceil(static_cast<double>(s.ic) / lane) + std::ceil(static_cast<double>(s.oc) / lane);
+    const double found = time(points * tiles, tiles * vectors * (each == 4 ? kVectorOfFour : kVectorOfTwo), points);
+    if (found < best)
+      best = found * (each == 2 ? kGain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
+  }
+  return results;
+}
+
+Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads)
+    : spec_(spec), results_(results), isa_(isa), threads_(threads) {
+  CHECK(isa != Isa::none && (results == 2 || results == 4), "tiles of {} results", results);
+  vectors_ = spec.oc > lanes(isa) ? 2 : 1;
+  width_ = vectors_ * lanes(isa);
+  panels_ = (spec.oc + width_ - 1) / width_;
+  most_rows_ = most_pixels(isa, vectors_);
+  tiles_ = spec.tiles(results);
+  WinogradLoops& s = loops_;
+  s.h = spec.h, s.w = spec.w, s.ic = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
+  s.pad_top = spec.pad_top, s.pad_left = spec.pad_left;
+  s.tiles_y = (spec.oh + results - 1) / results, s.tiles_x = (spec.ow + results - 1) / results;
+  s.v_point = rounded_up(spec.ic, 16) + kApart, s.v_tile = points() * s.v_point + kApart;
+  s.m_point = width_, s.m_tile = points() * width_ + kApart;
+  choose_blocks(threads);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  using Kind = Activation::Kind;
+  const Activation& activation = spec.activation;
+  s.low = activation.kind == Kind::clip ? activation.low : activation.kind == Kind::relu ? 0.f : -kInfinity;
+  s.high = activation.kind == Kind::clip ? activation.high : kInfinity;
+  code_ = isa == Isa::avx512 ? winograd_avx512::winograd_code(results) : winograd_avx2::winograd_code(results);
+  for (int64_t block = 0; block < blocks_; ++block) add_rows(first_of(block + 1) - first_of(block));
+}
+
+// As many tiles as have their values in the second-level cache, so that weights are read rarely. Each worker takes whole
+// blocks where there are enough, or small ones that read near weights again; else all share the panels of each block.
+void Winograd::choose_blocks(int threads) {
+  const int64_t most = std::max(kLeastBlock, kValuesBytes / (loops_.v_tile * 4));
+  const int64_t wanted = threads == 1 ? 1 : threads * kChunksPerWorker;
+  blocks_ = (tiles_ + most - 1) / most;
+  if (blocks_ < wanted && tiles_ >= wanted * kFewestTiles && points() * spec_.ic * spec_.oc * 4 <= kNearWeights)
+    blocks_ = wanted;
+  alone_ = blocks_ >= wanted;
+  if (!alone_ && blocks_ * panels_ < wanted)
+    blocks_ = std::clamp((wanted + panels_ - 1) / panels_, blocks_, std::max(blocks_, tiles_ / kFewestTiles));
+  most_tiles_ = (tiles_ + blocks_ - 1) / blocks_;
+}
+
+void Winograd::add_rows(int64_t tiles) {
+  auto [place, is_new] = rows_.try_emplace(tiles);
+  if (!is_new) return;
+  const int64_t count = (tiles + most_rows_ - 1) / most_rows_;
+  for (int64_t i = 0, first = 0; i < count; ++i) {
+    const int64_t rows = tiles / count + (i < tiles % count);
+    TileSpec tile;
+    tile.isa = isa_, tile.vectors = vectors_, tile.columns = static_cast<int>(width_);
+    for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
+    tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
+    tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
+    tile.block_steps = block_steps(spec_.ic);
+    tile.c_stride = loops_.m_tile;
+    const int64_t lines = spec_.ic * width_ / 16;  // of the next point, which the rows fetch a part each
+    tile.ahead_lines = static_cast<int>((lines + count - 1) / count);
+    tile.ahead_bytes = (lines + i * lines / count) * 64;
+    kernels_.push_back(TileKernel::make(tile));
+    place->second.push_back({first, kernels_.back()->function()});
+    first += rows;
+  }
+}
+
+std::string Winograd::layout() const {
+  return fmt::format("winograd {} panel{} {}x{}", results_, width_, spec_.ic, spec_.oc);
+}
+
+// [panel][point][ic][width]. A channel's taps of a whole panel are transformed at a time, in f64, so that they are rounded once.
+void Winograd::pack(const float* kernel, float* packed) const {
+  const std::vector<PointRow> factors = kernel_points(results_);
+  const int64_t size = results_ + 2, taps_step = spec_.ic * spec_.oc;
+  std::fill(packed, packed + packed_size(), 0.f);
+  std::vector<double> rows(static_cast<size_t>(3 * width_));
+  for (int64_t panel = 0; panel < panels_; ++panel) {
+    const int64_t columns = std::min(width_, spec_.oc - panel * width_);
+    for (int64_t i = 0; i < spec_.ic; ++i) {
+      const float* from = kernel + i * spec_.oc + panel * width_;
+      float* to = packed + panel * panel_floats() + i * width_;
+      for (int64_t y = 0; y < size; ++y) {
+        const PointRow& down = factors[static_cast<size_t>(y)];
+        for (int64_t tap = 0; tap < 3; ++tap)
+          for (int64_t o = 0; o < columns; ++o)
+            rows[static_cast<size_t>(tap * width_ + o)] = down[0] * from[tap * taps_step + o] +
+                                                          down[1] * from[(3 + tap) * taps_step + o] +
+                                                          down[2] * from[(6 + tap) * taps_step + o];
+        for (int64_t x = 0; x < size; ++x) {
+          const PointRow& across = factors[static_cast<size_t>(x)];
+          float* point = to + (y * size + x) * spec_.ic * width_;
+          for (int64_t o = 0; o < columns; ++o)
+            point[o] = static_cast<float>(across[0] * rows[static_cast<size_t>(o)] +
+                                          across[1] * rows[static_cast<size_t>(width_ + o)] +
+                                          across[2] * rows[static_cast<size_t>(2 * width_ + o)]);
+        }
+      }
+    }
+  }
+}
+
+size_t Winograd::scratch_size() const {
+  return static_cast<size_t>((alone_ ? threads_ : blocks_) * v_floats() + threads_ * m_floats());
+}
+
+void Winograd::multiply(int64_t tiles, int64_t panel, const float* v, const float* packed, float* m) const {
+  alignas(64) static constexpr float kNoBias[64] = {};
+  const std::vector<Rows>& rows = rows_.find(tiles)->second;
+  const float* b = packed + panel * panel_floats();
+  for (int64_t point = 0; point < points(); ++point, b += spec_.ic * width_)
+    for (const Rows& each : rows) {
+      float* to = m + point * loops_.m_point + each.first * loops_.m_tile;
+      each.function(v + point * loops_.v_point + each.first * loops_.v_tile, b, to, kNoBias, to);
+    }
+}
+
+void Winograd::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* zeros,
+                   const float* residual, float* y, float* scratch) const {
+  if (!spec_.residual) residual = nullptr;
+  float* products = scratch + (alone_ ? threads_ : blocks_) * v_floats();
+  const auto make_panel = [&](int64_t block, int64_t panel, const float* v, int worker) {
+    const int64_t first = first_of(block), last = first_of(block + 1), begin = panel * width_;
+    float* m = products + worker * m_floats();
+    multiply(last - first, panel, v, packed, m);
+    code_.finish(loops_, first, last, begin, std::min(spec_.oc, begin + width_), m, bias, residual, y);
+  };
+  if (alone_)
+    return executor.run(static_cast<int>(blocks_), [&](int block, int worker) {
+      float* v = scratch + worker * v_floats();
+      code_.transform(loops_, first_of(block), first_of(block + 1), x, zeros, v);
+      for (int64_t panel = 0; panel < panels_; ++panel) make_panel(block, panel, v, worker);
+    });
+  constexpr int64_t kTogether = 4;  // tiles
+  const int64_t parts = (most_tiles_ + kTogether - 1) / kTogether;
+  executor.run(static_cast<int>(blocks_ * parts), [&](int chunk, int) {
+    const int64_t block = chunk / parts, first = first_of(block) + chunk % parts * kTogether;
+    const int64_t last = std::min(first + kTogether, first_of(block + 1));
+    if (first >= last) return;
+    code_.transform(loops_, first, last, x, zeros,
+                    scratch + block * v_floats() + chunk % parts * kTogether * loops_.v_tile);
+  });
+  executor.run(static_cast<int>(blocks_ * panels_), [&](int chunk, int worker) {
+    const int64_t block = chunk / panels_;
+    make_panel(block, chunk % panels_, scratch + block * v_floats(), worker);
+  });
+}
+
+std::string Winograd::describe() const {
+  return fmt::format("F({}x{},3x3) {}x{} {}, {} of {} tiles{}", results_, results_, most_rows_, width_, to_string(isa_),
+                     most_tiles_, tiles_, alone_ ? "" : " by panels");
+}
+
+}  // namespace cairn

@@ -1,0 +1,95 @@
+// Winograd's convolution with kernels of 3 x 3 and stride 1: a tile of results is made of products at the points of
+// polynomials, of which there are fewer than taps times results (A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural
+// Networks, 2016). Products of all tiles at a point are a matrix product on the generated tile.
+//
+// Tiles of 4 x 4 results have the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, whose matrices have small elements and so
+// round well; those of 2 x 2 results 0, +-1 and infinity.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engines/cpu/tile_jit.h"
+#include "support/executor.h"
+
+namespace cairn {
+
+/// x [n, h, w, ic] with kernel [3, 3, ic, oc] to y [n, oh, ow, oc].
+struct WinogradSpec {
+  int64_t n = 1, h = 1, w = 1, ic = 1, oc = 1, oh = 1, ow = 1, pad_top = 0, pad_left = 0;
+  bool residual = false;
+  Activation activation;
+
+  int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
+};
+
+/// What the loops over tiles know: `v` are the values of x at the points, `m` their products with the kernel's.
+struct WinogradLoops {
+  int64_t h, w, ic, oc, oh, ow, pad_top, pad_left, tiles_y, tiles_x;
+  int64_t v_point, v_tile, m_point, m_tile;  // floats between them
+  float low, high;                           // of the activation
+};
+struct WinogradCode {
+  void (*transform)(const WinogradLoops&, int64_t first, int64_t last, const float* x, const float* zeros, float* v);
+  void (*finish)(const WinogradLoops&, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
+                 const float* bias, const float* residual, float* y);
+};
+
+class Winograd {
+ public:
+  /// Results along a side of a tile that need least time, by estimate, or 0 where the convolution by its definition does. The
+  /// same for any number of threads.
+  static int64_t best_results(const WinogradSpec& spec, Isa isa);
+
+  /// `results`: 2 or 4 along a side of a tile.
+  Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads);
+
+  /// Floats of the transformed kernel, of the bias with whole panels, and of zeros that run() reads.
+  size_t packed_size() const { return static_cast<size_t>(panels_ * panel_floats()); }
+  size_t bias_size() const { return static_cast<size_t>(panels_ * width_); }
+  size_t zeros_size() const { return static_cast<size_t>(spec_.ic); }
+  /// Distinguishes transformed kernels: "winograd 4 panel32 64x64".
+  std::string layout() const;
+  void pack(const float* kernel, float* packed) const;
+  /// Floats of run()'s scratch, aligned to cache lines.
+  size_t scratch_size() const;
+
+  /// `residual` may be y itself. The executor has at most as many workers as were given. The bits of the result do not depend on
+  /// their number.
+  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* zeros,
+           const float* residual, float* y, float* scratch) const;
+  /// "F(4x4) 14x32 avx512, 98 of 196 tiles at once"
+  std::string describe() const;
+
+ private:
+  struct Rows {
+    int64_t first;
+    TileFunction function;
+  };
+
+  void choose_blocks(int threads);
+  void add_rows(int64_t tiles);
+  void multiply(int64_t tiles, int64_t panel, const float* v, const float* packed, float* m) const;
+  int64_t first_of(int64_t block) const { return block * tiles_ / blocks_; }
+  int64_t points() const { return (results_ + 2) * (results_ + 2); }
+  int64_t panel_floats() const { return points() * spec_.ic * width_; }
+  int64_t v_floats() const { return most_tiles_ * loops_.v_tile; }
+  int64_t m_floats() const { return most_tiles_ * loops_.m_tile; }
+
+  WinogradSpec spec_;
+  int64_t results_;
+  Isa isa_;
+  int threads_;
+  int vectors_ = 1;
+  int64_t width_ = 0, panels_ = 0, tiles_ = 0, most_rows_ = 0;
+  int64_t blocks_ = 1, most_tiles_ = 0;  // of tiles; tiles of the largest
+  bool alone_ = true;                    // each block is one worker's; else its panels are shared
+  WinogradLoops loops_{};
+  WinogradCode code_{};
+  std::map<int64_t, std::vector<Rows>> rows_;  // by tiles of a block
+  std::vector<std::shared_ptr<const TileKernel>> kernels_;
+};
+
+}  // namespace cairn

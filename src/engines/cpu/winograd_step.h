@@ -1,0 +1,13 @@
+// The step for convolutions by Winograd's method (winograd.h).
+#pragma once
+
+#include "engine/engine.h"
+
+namespace cairn {
+
+/// Convolutions of f32 with constant kernels of 3 x 3 and stride 1, where that is faster. Where the context wants them by their
+/// definition, make_winograd() makes the step of the tile (tile_step.h).
+std::optional<std::string> refuses_winograd(const Group& group);
+std::unique_ptr<Step> make_winograd(const Group& group, MakeContext& context);
+
+}  // namespace cairn

@@ -1,0 +1,99 @@
+// Convolutions of few channels to few, whose pixels lie in the lanes of vectors: equal to the reference with and without pooling,
+// the same bits at any number of threads.
+#include "engines/cpu_reference.h"
+#include "ir/text.h"
+#include "ops/cases.h"
+
+namespace cairn {
+namespace {
+
+struct PixelCase {
+  const char *x, *kernel, *attributes, *epilogue;
+};
+
+std::string pixel_module(const PixelCase& each) {
+  const std::string channels = std::string(each.kernel).substr(std::string(each.kernel).rfind(' ') + 1);
+  return fmt::format(
+      "module @m {{ func @main(%x: f32[{}], %k: f32[{}], %b: f32[{}]) -> (%y: f32[*]) {{ %p = conv2d %x, %k {{{}}} {} "
+      "return %y }} }}",
+      each.x, each.kernel, channels, each.attributes, each.epilogue);
+}
+
+const char* const kAlone = "%y = identity %p";
+const char* const kRelu = "%q = add %p, %b %y = relu %q";
+const char* const kClip = "%q = add %p, %b %y = clip %q {low = -0.5, high = 0.75}";
+const char* const kPooled = "%q = add %p, %b %r = relu %q %y = max_pool2d %r {window = [2, 2], strides = [2, 2]}";
+const char* const kPooledAlone = "%y = max_pool2d %p {window = [2, 2], strides = [2, 2]}";
+
+bool is_narrow_machine() { return machine_isa() != Isa::avx512; }  // fewer lanes, of which channels fill more
+
+TEST(CpuPixelLanes, EqualsTheReferenceWithItsEpilogue) {
+  if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
+  std::mt19937_64 random(5);
+  for (const PixelCase& each : {
+           PixelCase{"1, 28, 28, 1", "5, 5, 1, 6", "padding = same", kPooled},
+           {"2, 28, 28, 1", "5, 5, 1, 6", "padding = same", kRelu},
+           {"3, 27, 35, 1", "5, 5, 1, 7", "padding = same", kPooledAlone},
+           {"1, 33, 65, 3", "3, 3, 3, 8", "strides = [2, 2]", kClip},
+           {"2, 40, 41, 2", "3, 5, 2, 3", "padding = explicit, pads = [0, 2, 1, 0], strides = [1, 3]", kAlone},
+           {"1, 50, 33, 1", "5, 3, 1, 2", "dilations = [2, 3]", kRelu},
+           {"1, 30, 40, 4", "7, 7, 4, 8", "padding = same, strides = [2, 2]", kPooled},
+           {"1, 64, 16, 1", "9, 9, 1, 1", "padding = same", kPooled},
+           {"2, 20, 47, 1", "5, 5, 1, 5", "strides = [1, 4], dilations = [1, 3]", kClip},
+       }) {
+    const std::string text = pixel_module(each);
+    SCOPED_TRACE(text);
+    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    std::vector<Tensor> inputs, one;
+    for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+    const auto wanted = expected->run(inputs);
+    const bool pooled = each.epilogue == kPooled || each.epilogue == kPooledAlone;
+    for (int threads : {1, 2, 5}) {
+      const auto model = Model::make(parse(text), {.threads = threads});
+      EXPECT_EQ(kernels_of(*model), pooled ? "cpu/pixel_lanes and max_pool " : "cpu/pixel_lanes ");
+      const auto found = model->run(inputs);
+      for (int64_t i = 0; i < wanted[0].count(); ++i)
+        ASSERT_NEAR(found[0].values<float>()[static_cast<size_t>(i)], wanted[0].values<float>()[static_cast<size_t>(i)],
+                    1e-6 * static_cast<double>(inputs[1].count()))
+            << i;
+      EXPECT_TRUE(threads == 1 || found[0].same_bits(one[0]));
+      one = found;
+    }
+  }
+}
+
+TEST(CpuPixelLanes, LeavesOthersToTheTile) {
+  for (const PixelCase& each : {PixelCase{"1, 21, 37, 1", "5, 5, 1, 9", "padding = same", kRelu},
+                                {"1, 21, 37, 5", "5, 5, 5, 4", "padding = same", kRelu},
+                                {"1, 21, 37, 1", "2, 2, 1, 6", "padding = same", kRelu},
+                                {"1, 21, 3, 1", "5, 5, 1, 6", "padding = same", kRelu}})
+    EXPECT_EQ(kernels_of(*Model::make(parse(pixel_module(each)), {.threads = 1})).find("pixel_lanes"),
+              std::string::npos)
+        << pixel_module(each);
+}
+
+TEST(CpuPixelLanes, LeavesOtherWindowsToThePool) {
+  if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
+  for (const char* pool : {"{window = [3, 3], strides = [2, 2]}", "{window = [2, 2], strides = [1, 1]}",
+                           "{window = [2, 2], strides = [2, 2], padding = same}"}) {
+    const std::string epilogue = fmt::format("%q = relu %p %y = max_pool2d %q {}", pool);
+    const auto model = Model::make(
+        parse(pixel_module({"1, 27, 29, 1", "5, 5, 1, 6", "padding = same", epilogue.c_str()})), {.threads = 1});
+    EXPECT_EQ(kernels_of(*model).substr(0, 28), "cpu/pixel_lanes cpu/max_pool") << pool;
+  }
+}
+
+TEST(CpuPixelLanes, KeepsNan) {
+  const auto model =
+      Model::make(parse(pixel_module({"1, 28, 28, 1", "5, 5, 1, 6", "padding = same", kPooled})), {.threads = 1});
+  Tensor x = Tensor::zeros(kF32, {1, 28, 28, 1});
+  x.mutable_values<float>()[0] = NAN;
+  const auto y = model->run({x, Tensor::zeros(kF32, {5, 5, 1, 6}), Tensor::zeros(kF32, {6})});
+  for (size_t i = 0; i < 14 * 14 * 6; ++i) {
+    const size_t row = i / 6 / 14, column = i / 6 % 14;
+    EXPECT_EQ(std::isnan(y[0].values<float>()[i]), row < 2 && column < 2) << i;
+  }
+}
+
+}  // namespace
+}  // namespace cairn

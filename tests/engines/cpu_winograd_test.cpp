@@ -1,0 +1,213 @@
+// Convolutions by Winograd's method: near naive loops for all sizes and borders, the same bits at any number of threads, chosen
+// only where kernels are constants and nobody asks for the definition.
+#include "engines/cpu/winograd.h"
+
+#include "engines/cpu_reference.h"
+#include "ir/text.h"
+#include "ops/cases.h"
+
+namespace cairn {
+namespace {
+
+struct WinogradData {
+  std::vector<float> x, kernel, bias, residual;
+};
+
+WinogradSpec random_winograd(Random& random) {
+  WinogradSpec s;
+  s.n = random.between(1, 3);
+  s.ic = random.one_of({1, 3, 8, 15, 16, 17, 33, 64});
+  s.oc = random.one_of({1, 7, 8, 16, 17, 32, 40, 63, 64, 100});
+  s.h = random.between(1, 19), s.w = random.between(1, 23);
+  s.pad_top = random.between(0, 2), s.pad_left = random.between(0, 2);
+  s.oh = std::max<int64_t>(1, s.h + s.pad_top + random.between(0, 2) - 2);
+  s.ow = std::max<int64_t>(1, s.w + s.pad_left + random.between(0, 2) - 2);
+  s.residual = random.coin();
+  s.activation = {static_cast<Activation::Kind>(random.between(0, 2)), -0.5f, 0.75f};
+  return s;
+}
+
+WinogradData random_winograd_data(Random& random, const WinogradSpec& s) {
+  const float scale = 1 / std::sqrt(static_cast<float>(9 * s.ic));
+  WinogradData data{random.floats(s.n * s.h * s.w * s.ic), random.floats(9 * s.ic * s.oc, -scale, scale), {}, {}};
+  data.bias = random.coin() ? random.floats(s.oc) : std::vector<float>(static_cast<size_t>(s.oc));
+  data.residual = random.floats(s.n * s.oh * s.ow * s.oc);
+  return data;
+}
+
+std::vector<double> definition(const WinogradSpec& s, const WinogradData& data) {
+  std::vector<double> results;
+  for (int64_t place = 0; place < s.n * s.oh * s.ow; ++place)
+    for (int64_t o = 0; o < s.oc; ++o) {
+      double sum = data.bias[static_cast<size_t>(o)];
+      for (int64_t tap = 0; tap < 9; ++tap) {
+        const int64_t y = place / s.ow % s.oh + tap / 3 - s.pad_top, x = place % s.ow + tap % 3 - s.pad_left;
+        if (y < 0 || y >= s.h || x < 0 || x >= s.w) continue;
+        const float* from = data.x.data() + ((place / s.ow / s.oh * s.h + y) * s.w + x) * s.ic;
+        for (int64_t i = 0; i < s.ic; ++i)
+          sum += static_cast<double>(from[i]) * data.kernel[static_cast<size_t>((tap * s.ic + i) * s.oc + o)];
+      }
+      if (s.residual) sum += data.residual[results.size()];
+      const bool clip = s.activation.kind == Activation::Kind::clip;
+      if (s.activation.kind != Activation::Kind::none) sum = std::max<double>(sum, clip ? s.activation.low : 0);
+      results.push_back(clip ? std::min<double>(sum, s.activation.high) : sum);
+    }
+  return results;
+}
+
+std::vector<float> run_winograd(const WinogradSpec& s, int64_t results, Isa isa, const WinogradData& data,
+                                Executor& executor, bool in_place = false) {
+  const Winograd winograd(s, results, isa, executor.width());
+  std::vector<float> packed(winograd.packed_size()), bias(winograd.bias_size()), zeros(winograd.zeros_size());
+  std::vector<float> scratch(winograd.scratch_size() + 16, NAN);
+  winograd.pack(data.kernel.data(), packed.data());
+  std::copy(data.bias.begin(), data.bias.end(), bias.begin());
+  Guarded y(s.n * s.oh * s.ow * s.oc);
+  if (in_place) std::copy(data.residual.begin(), data.residual.end(), y.data());
+  winograd.run(executor, data.x.data(), packed.data(), bias.data(), zeros.data(),
+               in_place ? y.data() : data.residual.data(), y.data(), scratch.data());
+  EXPECT_TRUE(y.intact());
+  return y.values();
+}
+
+TEST(CpuWinograd, agrees_with_naive_loops_on_random_shapes) {
+  const auto pool2 = make_pool(2), pool5 = make_pool(5);
+  for (unsigned seed = 0; seed < 80; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const WinogradSpec spec = random_winograd(random);
+    const WinogradData data = random_winograd_data(random, spec);
+    const auto expected = definition(spec, data);
+    for (Isa isa : machine_isas())
+      for (int64_t results : {2, 4}) {
+        const std::vector<float> one = run_winograd(spec, results, isa, data, serial_executor());
+        EXPECT_LT(worst_difference(one, expected, 1), 1e-5) << to_string(isa) << " " << results;
+        EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool2));
+        EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool5));
+        if (spec.residual) {
+          EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool2, true));
+        }
+      }
+  }
+}
+
+TEST(CpuWinograd, sums_of_many_channels_and_many_blocks_round_as_well) {
+  const auto pool3 = make_pool(3);
+  for (WinogradSpec spec :
+       {WinogradSpec{.n = 1, .h = 14, .w = 14, .ic = 520, .oc = 40, .oh = 14, .ow = 14, .pad_top = 1, .pad_left = 1},
+        WinogradSpec{.n = 2, .h = 70, .w = 50, .ic = 24, .oc = 24, .oh = 68, .ow = 48}}) {
+    Random random(3);
+    const WinogradData data = random_winograd_data(random, spec);
+    const auto expected = definition(spec, data);
+    for (Isa isa : machine_isas())
+      for (int64_t results : {2, 4}) {
+        const std::vector<float> one = run_winograd(spec, results, isa, data, serial_executor());
+        EXPECT_LT(worst_difference(one, expected, 1), 4e-6) << to_string(isa) << " " << results;
+        EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool3));
+      }
+  }
+}
+
+std::string constant_text(Random& random, const std::string& name, const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  std::string all;
+  for (float number : random.floats(count, -0.1f, 0.1f))
+    all += fmt::format("{}{:.6f}", all.empty() ? "" : ", ", number);
+  return fmt::format("{} = constant {{value = f32[{}] ({})}} ", name, fmt::join(dims, ", "), all);
+}
+
+/// A convolution of 32 channels with bias, an addition and relu.
+std::string convolution_text(const std::string& attributes = "padding = same", const std::string& flags = "") {
+  Random random(1);
+  return fmt::format(
+      "module @m {{ {} func @main(%x: f32[2, 28, 28, 32], %r: f32[*]) -> (%y: f32[*]) {{ {}{}%c = conv2d %x, %k {{{}}} "
+      "%d = add %c, %b %e = add %d, %r %y = relu %e return %y }} }}",
+      flags, constant_text(random, "%k", {3, 3, 32, 32}), constant_text(random, "%b", {32}), attributes);
+}
+
+std::string with_residual(std::string text, const std::string& dims) {
+  return text.replace(text.find("%r: f32[*]"), 10, "%r: f32[" + dims + "]");
+}
+
+TEST(CpuWinograd, is_one_step_with_its_epilogue_near_the_reference) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: needs AVX2";
+  std::mt19937_64 random(5);
+  for (const auto& [attributes, dims] :
+       std::vector<std::pair<std::string, std::string>>{{"padding = same", "2, 28, 28, 32"},
+                                                        {"padding = valid", "2, 26, 26, 32"},
+                                                        {"padding = explicit, pads = [0, 2, 1, 0]", "2, 28, 27, 32"}}) {
+    const std::string text = with_residual(convolution_text(attributes), dims);
+    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    std::vector<Tensor> inputs;
+    for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+    const Tensor wanted = expected->run(inputs)[0];
+    for (int threads : {1, 3}) {
+      const auto model = Model::make(parse(text), {.threads = threads});
+      const std::string kernels = kernels_of(*model);
+      EXPECT_TRUE(kernels.starts_with("cpu/winograd F(") && kernels.find("cpu", 1) == kernels.npos) << kernels;
+      const Tensor found = model->run(inputs)[0];
+      for (size_t i = 0; i < static_cast<size_t>(wanted.count()); ++i)
+        ASSERT_NEAR(found.values<float>()[i], wanted.values<float>()[i], 2e-5) << i;
+    }
+  }
+}
+
+TEST(CpuWinograd, is_left_out_where_the_definition_is_asked_for) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: needs AVX2";
+  const std::string same = "2, 28, 28, 32", text = with_residual(convolution_text(), same);
+  const auto takes = [](const std::string& module, const ModelOptions& options) {
+    return kernels_of(*Model::make(parse(module), options)).starts_with("cpu/winograd");
+  };
+  EXPECT_TRUE(takes(text, {.threads = 1}));
+  EXPECT_FALSE(takes(text, {.threads = 1, .deterministic = true}));
+  EXPECT_FALSE(takes(text, {.threads = 1, .bind_state = true}));
+  EXPECT_FALSE(
+      takes(with_residual(convolution_text("padding = same", "metadata deterministic = \"1\""), same), {.threads = 1}));
+  EXPECT_FALSE(
+      takes(with_residual(convolution_text("padding = same, strides = [2, 2]"), "2, 14, 14, 32"), {.threads = 1}));
+  EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, dilations = [2, 2]"), same), {.threads = 1}));
+}
+
+/// Looks at values, and keeps the names of the kernels.
+class Watcher final : public Observer {
+ public:
+  bool needs_values() const override { return true; }
+  void step_ends(const Plan& plan, size_t step, void* const* /*buffers*/) override {
+    kernels += plan.steps[step].kernel;
+  }
+  std::string kernels;
+};
+
+TEST(CpuWinograd, is_left_out_of_runs_whose_values_are_looked_at) {
+  const auto model = Model::make(parse(with_residual(convolution_text(), "2, 28, 28, 32")), {.threads = 1});
+  std::mt19937_64 random(5);
+  std::vector<Tensor> inputs;
+  for (const Port& port : model->inputs()) inputs.push_back(random_tensor(port.type, random));
+  model->run(inputs);  // whose steps the other plan must not take over
+  Watcher watcher;
+  model->run(inputs, {.observer = &watcher});
+  EXPECT_NE(watcher.kernels.find("cpu/tile"), std::string::npos);
+  EXPECT_EQ(watcher.kernels.find("winograd"), std::string::npos) << watcher.kernels;
+}
+
+TEST(CpuWinograd, spreads_a_nan_over_its_tile_and_not_beyond) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: needs AVX2";
+  const auto model = Model::make(parse(with_residual(convolution_text(), "2, 28, 28, 32")), {.threads = 1});
+  Tensor x = Tensor::zeros(kF32, {2, 28, 28, 32});
+  x.mutable_values<float>()[(9 * 28 + 9) * 32] = NAN;
+  const auto y = model->run({x, Tensor::zeros(kF32, {2, 28, 28, 32})});
+  for (int64_t i = 0; i < y[0].count(); ++i) {
+    const int64_t row = i / 32 / 28, column = i / 32 % 28;
+    const float found = y[0].values<float>()[static_cast<size_t>(i)];
+    if (std::abs(row - 9) <= 1 && std::abs(column - 9) <= 1) {
+      EXPECT_TRUE(std::isnan(found)) << i;
+    }
+    if (row < 4 || row > 15 || column < 4 || column > 15) {
+      EXPECT_FALSE(std::isnan(found)) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cairn
