@@ -70,7 +70,7 @@ class AmxKernelGradient {
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
 };
 
-/// A step that computes it, or null where matrix registers have no advantage or operands are not both bf16 or both f16. `x` and `dy` are the indices of
+/// A step that computes it, or null where matrix registers have no advantage or operands are not bf16. `x` and `dy` are the indices of
 /// the group's inputs.
 std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
                                                size_t dy, Form dy_form, CallOptions options);

@@ -89,20 +89,10 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
                      (weights == Form::brains || precision == Form::brains) &&
                      !parts.border.pixel && (parts.channel_step != 1 || parts.output_step % 2 == 0) &&
                      std::all_of(parts.list.begin(), parts.list.end(), even);
-  const auto splits = [&](ConvSpec s) {
-    if (parts.list.size() != 1 || parts.border.pixel || s.ic % 2 != 0 || s.x_pixel != s.ic) return false;
-    if (parts.x_form != Form::halves || (weights != Form::halves && precision != Form::halves)) return false;
-    s.arithmetic = Arithmetic::pairs, s.split = true;
-    s.ic /= 2, s.x_pixel /= 2;
-    return !constant_of(node.inputs[1]) && Conv::suits_matrix_registers(s, machine_isa());
-  };
   for (Part& part : parts.list) {
     ConvSpec& s = part.spec;
     s.weights_form = weights, s.precision = precision, s.narrow = narrow;
-    if (splits(s)) {
-      s.arithmetic = Arithmetic::pairs, s.split = true, s.x_form = Form::halves;
-      s.ic /= 2, s.x_pixel /= 2;
-    } else if (pairs) {
+    if (pairs) {
       s.arithmetic = Arithmetic::pairs, s.x_form = Form::brains;
       s.ic /= 2, s.x_pixel /= 2;
     } else if (parts.list.size() == 1 && !parts.border.pixel) {

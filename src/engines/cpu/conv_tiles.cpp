@@ -11,15 +11,6 @@ namespace {
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
-// with its length, that of a blocked sum with block length plus number of blocks. Blocks are multiples of the tile's
-// unrolled steps, of nearly equal size.
-int block_steps(int64_t steps) {
-  constexpr int64_t kLongest = 256;
-  if (steps <= kLongest + kLongest / 2) return 0;
-  return static_cast<int>(ceil_of(ceil_of(steps, ceil_of(steps, kLongest)), 8) * 8);
-}
-
 }  // namespace
 
 // Cuts the output into tiles. A tile lies in one image, unless images are so small that one tile covers several; it is

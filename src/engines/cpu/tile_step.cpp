@@ -117,16 +117,6 @@ bool can_pair(const TileProblem& problem) {
   return dot && spec.ic % 2 == 0 && spec.ic > 0 && !spec.transposed_x;
 }
 
-/// Whether x and weights are f16 that matrix registers multiply as parts of bf16. Constant weights would take more memory than floats.
-bool can_split(const TileProblem& problem) {
-  ConvSpec spec = problem.spec;
-  const bool halves =
-      spec.x_form == Form::halves && (spec.weights_form == Form::halves || spec.precision == Form::halves);
-  if (!halves || spec.ic % 2 != 0 || constant_of(problem.weights) || problem.contraction.stored) return false;
-  spec.arithmetic = Arithmetic::pairs, spec.split = true, spec.ic /= 2;
-  return Conv::suits_matrix_registers(spec, machine_isa());
-}
-
 /// Types of the operands and the result.
 Refusal read_forms(const Group& group, TileProblem& problem) {
   const Epilogue& epilogue = problem.contraction.epilogue;
@@ -137,8 +127,7 @@ Refusal read_forms(const Group& group, TileProblem& problem) {
   spec.precision = precision_in(group, problem.weights);
   if (precision_in(group, problem.x) != Form::floats) return "rounds what it does not pack";
   spec.narrow = narrow_of(group, epilogue);
-  spec.split = can_split(problem);
-  if (spec.split || can_pair(problem)) {
+  if (can_pair(problem)) {
     spec.arithmetic = Arithmetic::pairs;
     spec.ic /= 2;
   }
