@@ -109,8 +109,10 @@ float clipped(float value, float low, float high) { return std::min(std::max(val
 /// A product of bytes with all its operands.
 struct Bytes {
   Bytes(const ConvSpec& spec, Random& random) : s(spec) {
-    for (int64_t i = 0; i < s.n * s.d * s.h * s.w * s.ic * 4; ++i) x.push_back(static_cast<uint8_t>(random.between(0, 255)));
-    for (int64_t i = 0; i < s.taps() * s.ic * 4 * s.oc; ++i) weights.push_back(static_cast<int8_t>(random.between(-128, 127)));
+    for (int64_t i = 0; i < s.n * s.d * s.h * s.w * s.ic * 4; ++i)
+      x.push_back(static_cast<uint8_t>(random.between(0, 255)));
+    for (int64_t i = 0; i < s.taps() * s.ic * 4 * s.oc; ++i)
+      weights.push_back(static_cast<int8_t>(random.between(-128, 127)));
     const float scale = 40 / (127.F * 128 * std::sqrt(static_cast<float>(s.taps() * s.ic * 4)));
     scales = random.floats(s.oc, scale / 2, scale), bias = random.floats(s.oc, -20, 20), later = random.floats(s.oc);
     residual.resize(static_cast<size_t>(pixels_of(s) * s.oc * s.epilogue.residual_bytes()));
@@ -156,7 +158,8 @@ struct Bytes {
         int32_t sum = starts.at(set) * static_cast<int32_t>(o + 1);
         for_taps(s, pixel, [&](int64_t tap, int64_t at) {
           for (int64_t i = 0; i < s.ic * 4; ++i)
-            sum += x[static_cast<size_t>(at * s.ic * 4 + i)] * weights[static_cast<size_t>((tap * s.ic * 4 + i) * s.oc + o)];
+            sum += x[static_cast<size_t>(at * s.ic * 4 + i)] *
+                   weights[static_cast<size_t>((tap * s.ic * 4 + i) * s.oc + o)];
         });
         all.push_back(finished(sum, o, all.size()));
       }
@@ -166,7 +169,8 @@ struct Bytes {
 
   std::vector<uint32_t> run(const Conv& conv, const std::map<std::string, int32_t>& starts, Executor& executor,
                             bool at_end) const {
-    const Fenced from(x.size(), at_end), packed(conv.packed_size() * 4, at_end), parameters(conv.bias_size() * 4, at_end);
+    const Fenced from(x.size(), at_end), packed(conv.packed_size() * 4, at_end),
+        parameters(conv.bias_size() * 4, at_end);
     std::memcpy(from.data(), x.data(), x.size());
     const int32_t none = 0;
     const IntegerMatrix matrix{kI8, weights.data(), s.ic * 4, s.oc, s.oc, 1};
@@ -200,9 +204,9 @@ struct Bytes {
 };
 
 std::string text_of(const ConvSpec& s) {
-  return fmt::format("x [{}, {}, {}, {}, {}], kernel [{}, {}, {}], {} channels, strides {} {} {}, padding {} {} {}", s.n, s.d,
-                     s.h, s.w, s.ic, s.kd, s.kh, s.kw, s.oc, s.stride_d, s.stride_h, s.stride_w, s.pad_front, s.pad_top,
-                     s.pad_left);
+  return fmt::format("x [{}, {}, {}, {}, {}], kernel [{}, {}, {}], {} channels, strides {} {} {}, padding {} {} {}",
+                     s.n, s.d, s.h, s.w, s.ic, s.kd, s.kh, s.kw, s.oc, s.stride_d, s.stride_h, s.stride_w, s.pad_front,
+                     s.pad_top, s.pad_left);
 }
 
 TEST(CpuMatrixRegisters, sums_of_bytes_and_all_that_follows_are_exact) {
@@ -216,7 +220,8 @@ TEST(CpuMatrixRegisters, sums_of_bytes_and_all_that_follows_are_exact) {
     const Conv conv(spec, machine_isa(), 1), threaded(spec, machine_isa(), 3);
     std::map<std::string, int32_t> starts;
     const bool padded = random.coin();
-    for (const std::string& set : conv.tap_sets()) starts[set] = padded ? static_cast<int32_t>(random.between(-999, 999)) : 5;
+    for (const std::string& set : conv.tap_sets())
+      starts[set] = padded ? static_cast<int32_t>(random.between(-999, 999)) : 5;
     const Bytes product(spec, random);
     const auto expected = product.expected(starts);
     for (const bool at_end : {true, false}) {
@@ -238,7 +243,8 @@ TEST(CpuMatrixRegisters, sums_of_bf16_are_those_of_floats) {
     spec.activation = {static_cast<Activation::Kind>(random.between(0, 2)), -0.5F, 0.75F};
     std::vector<uint16_t> x, weights;
     const float scale = 1 / std::sqrt(static_cast<float>(spec.taps() * spec.ic * 2));
-    for (float value : random.floats(spec.n * spec.d * spec.h * spec.w * spec.ic * 2)) x.push_back(float_to_bfloat(value));
+    for (float value : random.floats(spec.n * spec.d * spec.h * spec.w * spec.ic * 2))
+      x.push_back(float_to_bfloat(value));
     for (float value : random.floats(spec.taps() * spec.ic * 2 * spec.oc, -scale, scale))
       weights.push_back(float_to_bfloat(value));
     const auto bias = random.floats(spec.oc), residual = random.floats(pixels_of(spec) * spec.oc);
@@ -263,73 +269,21 @@ TEST(CpuMatrixRegisters, sums_of_bf16_are_those_of_floats) {
     for (const bool at_end : {true, false})
       for (const int threads : {1, 3}) {
         const Conv conv(spec, machine_isa(), threads);
-        const Fenced from(x.size() * 2, at_end), packed(conv.packed_size() * 4, at_end), row(conv.bias_size() * 4, at_end);
+        const Fenced from(x.size() * 2, at_end), packed(conv.packed_size() * 4, at_end),
+            row(conv.bias_size() * 4, at_end);
         const Fenced added(residual.size() * 4, at_end), to(expected.size() * 4, at_end);
         std::memcpy(from.data(), x.data(), x.size() * 2);
         std::memcpy(added.data(), residual.data(), residual.size() * 4);
         conv.pack(weights.data(), packed.data());
         conv.pack_bias(bias.data(), row.data());
-        conv.run(threads == 1 ? serial_executor() : *pool, from.data(), packed.data(), row.data(), added.data(), to.data());
+        conv.run(threads == 1 ? serial_executor() : *pool, from.data(), packed.data(), row.data(), added.data(),
+                 to.data());
         const std::vector<float> found(to.data(), to.data() + expected.size());
         ASSERT_LT(worst_difference(found, expected, 1), 1e-5) << seed << " " << text_of(spec);
         if (one.empty()) one = found;
         ASSERT_EQ(found, one) << seed << " " << text_of(spec);
       }
   }
-}
-
-// f16 is split into numbers of bf16 whose products are exact; infinities and NaN go the way of all floats.
-TEST(CpuMatrixRegisters, sums_of_f16_are_those_of_floats_also_where_these_are_infinite) {
-  const auto pool = make_pool(3);
-  int ran = 0;
-  for (unsigned seed = 0; seed < 150; ++seed) {
-    Random random(seed);
-    ConvSpec spec = random_conv(random);
-    spec.arithmetic = Arithmetic::pairs, spec.split = spec.packed_in_run = true;
-    spec.x_form = spec.weights_form = Form::halves;
-    if (!Conv::suits_matrix_registers(spec, machine_isa())) continue;
-    ++ran;
-    std::vector<uint16_t> x, weights;
-    const float scale = 1 / std::sqrt(static_cast<float>(spec.taps() * spec.ic * 2));
-    for (float value : random.floats(spec.n * spec.d * spec.h * spec.w * spec.ic * 2)) x.push_back(float_to_half(value));
-    for (float value : random.floats(spec.taps() * spec.ic * 2 * spec.oc, -scale, scale))
-      weights.push_back(float_to_half(value));
-    if (random.coin())
-      for (float value : {INFINITY, -INFINITY, NAN})
-        x[static_cast<size_t>(random.between(0, std::ssize(x) - 1))] = float_to_half(value);
-    std::vector<double> expected;
-    for (int64_t pixel = 0; pixel < pixels_of(spec); ++pixel)
-      for (int64_t o = 0; o < spec.oc; ++o) {
-        double sum = 0;
-        for_taps(spec, pixel, [&](int64_t tap, int64_t at) {
-          for (int64_t i = 0; i < spec.ic * 2; ++i)
-            sum += static_cast<double>(half_to_float(x[static_cast<size_t>(at * spec.ic * 2 + i)])) *
-                   half_to_float(weights[static_cast<size_t>((tap * spec.ic * 2 + i) * spec.oc + o)]);
-        });
-        expected.push_back(sum);
-      }
-    std::vector<float> one;
-    for (const int threads : {1, 3}) {
-      const Conv conv(spec, machine_isa(), threads);
-      const size_t lines = (conv.scratch_size() + 15) / 16 * 16;
-      const Fenced from(x.size() * 2, true), scratch((lines + conv.widened_size(threads)) * 4, true);
-      const std::vector<float> row(conv.bias_size(), 0.F);
-      std::vector<float> y(expected.size(), -1);
-      std::memcpy(from.data(), x.data(), x.size() * 2);
-      conv.pack_and_run(threads == 1 ? serial_executor() : *pool, from.data(), weights.data(), false, scratch.data(),
-                        row.data(), y.data(), y.data(), scratch.data() + lines);
-      for (size_t i = 0; i < y.size(); ++i) {
-        const auto wanted = static_cast<float>(expected[i]);
-        if (std::isfinite(wanted))
-          ASSERT_NEAR(y[i], wanted, 1e-5) << seed << " " << text_of(spec);
-        else
-          ASSERT_TRUE(y[i] == wanted || (std::isnan(y[i]) && std::isnan(wanted))) << y[i] << " " << wanted;
-      }
-      if (one.empty()) one = y;
-      ASSERT_EQ(std::memcmp(y.data(), one.data(), y.size() * 4), 0) << seed << " " << text_of(spec);
-    }
-  }
-  if (ran == 0) GTEST_SKIP() << "hardware: no matrix registers";
 }
 
 // Weights that are packed in the run go into memory that holds anything.
@@ -339,7 +293,8 @@ TEST(CpuMatrixRegisters, what_lies_behind_a_panel_of_bf16_adds_nothing) {
     ConvSpec spec{.w = 40, .ic = 23, .oc = oc, .ow = 40};
     spec.arithmetic = Arithmetic::pairs, spec.packed_in_run = true, spec.plain_weights = true;
     spec.x_form = spec.weights_form = Form::brains;
-    const std::vector<uint16_t> x(40 * 46, float_to_bfloat(1)), weights(static_cast<size_t>(46 * oc), float_to_bfloat(0.5F));
+    const std::vector<uint16_t> x(40 * 46, float_to_bfloat(1)),
+        weights(static_cast<size_t>(46 * oc), float_to_bfloat(0.5F));
     const Conv conv(spec, machine_isa(), 2);
     const std::vector<float> bias(conv.bias_size(), 0.F);
     const auto pool = make_pool(2);

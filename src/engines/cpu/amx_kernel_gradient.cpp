@@ -30,14 +30,6 @@ CAIRN_VECTORISED(void, interleave_brains, (int64_t count, const uint16_t* const*
   }
 }
 
-/// The same in each plane.
-void interleave_pixels(int64_t planes, int64_t count, const uint16_t* const* pixels, uint32_t* to, int64_t step,
-                       int64_t plane) {
-  if (planes == 1) return interleave_brains(count, pixels, to, step);
-  for (int64_t pair = 0; pair < kBatch / 2; ++pair)
-    split_pair_of_rows(count, pixels[2 * pair], pixels[2 * pair + 1], to + pair * step, plane);
-}
-
 }  // namespace
 
 AmxKernelGradient::Taps::Taps(int64_t taps, int64_t stride, int64_t dilation, int64_t pad) {
@@ -59,9 +51,8 @@ bool AmxKernelGradient::suits(const SlideSpec& s, int64_t out) {
          s.kh * s.kw * s.channels >= kLeastRows && out >= kLeastChannels && s.n * s.oh * s.ow >= kLeastPixels;
 }
 
-AmxKernelGradient::AmxKernelGradient(const SlideSpec& slide, int64_t out, Form form)
-    : s_(slide), planes_(form == Form::halves ? kSplitPlanes : 1), out_(out),
-      rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
+AmxKernelGradient::AmxKernelGradient(const SlideSpec& slide, int64_t out)
+    : s_(slide), out_(out), rows_(slide.kh, slide.stride_h, slide.dilation_h, slide.pad_top),
       columns_(slide.kw, slide.stride_w, slide.dilation_w, slide.pad_left) {
   SlideSpec& s = s_;
   if (s.kh * s.kw == 1 && s.stride_h == 1 && s.stride_w == 1 && s.pad_top == 0 && s.pad_left == 0 && s.h == s.oh &&
@@ -88,7 +79,7 @@ void AmxKernelGradient::choose_blocks() {
   image_blocks_ = s_.n / block_images_;
   positions_ = up(block_rows_ * row_pixels_, kBatch);
   slots_ = up(positions_ + rows_.reach * row_pixels_ + columns_.reach, kBatch);
-  pitch_ = planes_ * x_plane();
+  pitch_ = x_slots();
   if (pitch_ / kBatch % 2 == 0) pitch_ += kBatch;  // rows of a tile lie in different sets of the first-level cache
 }
 
@@ -131,12 +122,9 @@ TileFunction AmxKernelGradient::make_function(int64_t first, int64_t rows, bool 
   tile.a_pixel_bytes = pitch_ * 2;
   const auto all = static_cast<uint32_t>((uint64_t{1} << rows) - 1);
   const int pairs = static_cast<int>(positions_ / 2);
-  std::vector<TapRun> runs;
-  for (const auto& [a, b] : kSplitProducts)
-    if (a < planes_ && b < planes_) runs.push_back({a * x_plane() * 2, static_cast<int>(b) * pairs, pairs, all});
-  tile.rows.assign(static_cast<size_t>(block_images_), runs);
+  tile.rows.assign(static_cast<size_t>(block_images_), {{0, 0, pairs, all}});
   tile.a_row_bytes = slots_ * 2;
-  tile.b_row_rows = static_cast<int>(planes_) * pairs;
+  tile.b_row_rows = pairs;
   tile.c_stride = out_;
   tile.residual = adds;
   kernels_.push_back(TileKernel::make(tile));
@@ -151,8 +139,8 @@ size_t AmxKernelGradient::workspace() const {
 }
 
 std::string AmxKernelGradient::describe() const {
-  return fmt::format("{}x{} amx{}, {} blocks of {} images and {} rows, {} at once", 2 * kMatrixRows, width_,
-                     planes_ > 1 ? " split" : "", block_count(), block_images_, block_rows_, parts_);
+  return fmt::format("{}x{} amx, {} blocks of {} images and {} rows, {} at once", 2 * kMatrixRows, width_,
+                     block_count(), block_images_, block_rows_, parts_);
 }
 
 /// A batch of pixels of one image of one phase.
@@ -172,19 +160,17 @@ void AmxKernelGradient::pack_x(const Block& block, const uint16_t* x, int64_t ba
     if (++column == row_pixels_) column = 0, ++row;
   }
   to += phase * block_images_ * slots_ + image * slots_ + at;
-  constexpr int64_t kPlane = kBatch / 2 * kSlice;
-  alignas(64) uint32_t pairs[kSplitPlanes * kPlane];
+  alignas(64) uint32_t pairs[kBatch / 2 * kSlice];
   for (int64_t first = 0; first < s_.channels; first += kSlice) {
     const int64_t count = std::min(kSlice, s_.channels - first), whole = up(count, kLanes);
     const uint16_t* from[kBatch];
     for (size_t i = 0; i < kBatch; ++i) from[i] = pixels[i] ? pixels[i] + first : kZeros.data();
-    interleave_pixels(planes_, count, from, pairs, kSlice, kPlane);
-    for (int64_t row = 0; count < whole && row < planes_ * kBatch / 2; ++row)
+    interleave_brains(count, from, pairs, kSlice);
+    for (int64_t row = 0; count < whole && row < kBatch / 2; ++row)
       std::fill(pairs + row * kSlice + count, pairs + row * kSlice + whole, 0);
-    for (int64_t plane = 0; plane < planes_; ++plane)
-      for (int64_t i = 0; i < whole; i += kLanes)
-        vector_loops().transpose(reinterpret_cast<const float*>(pairs + plane * kPlane + i), kSlice,
-                                 reinterpret_cast<float*>(to + plane * x_plane() + (first + i) * pitch_), pitch_ / 2);
+    for (int64_t i = 0; i < whole; i += kLanes)
+      vector_loops().transpose(reinterpret_cast<const float*>(pairs + i), kSlice,
+                               reinterpret_cast<float*>(to + (first + i) * pitch_), pitch_ / 2);
   }
 }
 
@@ -199,17 +185,14 @@ void AmxKernelGradient::pack_dy(const Block& block, const uint16_t* dy, int64_t 
     pixel = inside ? dy + (((block.image + image) * s_.oh + block.row + row) * s_.ow + column) * out_ : nullptr;
     if (++column == row_pixels_) column = 0, ++row;
   }
-  const int64_t plane_elements = positions_ / 2 * width_;
-  to += image * planes_ * plane_elements + at / 2 * width_;
+  to += (image * positions_ + at) / 2 * width_;
   for (int64_t panel = 0; panel < panels_; ++panel, to += panel_elements()) {
     const int64_t first = panel * width_, count = std::min(width_, out_ - first);
     const uint16_t* from[kBatch];
     for (size_t i = 0; i < kBatch; ++i) from[i] = pixels[i] ? pixels[i] + first : kZeros.data();
-    interleave_pixels(planes_, count, from, to, width_, plane_elements);
-    for (int64_t plane = 0; count < width_ && plane < planes_; ++plane)
-      for (int64_t pair = 0; pair < kBatch / 2; ++pair)
-        std::fill(to + plane * plane_elements + pair * width_ + count,
-                  to + plane * plane_elements + (pair + 1) * width_, 0);
+    interleave_brains(count, from, to, width_);
+    for (int64_t pair = 0; count < width_ && pair < kBatch / 2; ++pair)
+      std::fill(to + pair * width_ + count, to + (pair + 1) * width_, 0);
   }
 }
 
@@ -219,7 +202,7 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
   const int64_t count = s_.kh * s_.kw * s_.channels * out_;
   auto* sums =
       parts_ > 1 ? reinterpret_cast<float*>(workspace + static_cast<size_t>(parts_) * block_bytes()) : gradient;
-  const int64_t x_batches = x_plane() / kBatch, batches = x_batches + block_images_ * positions_ / kBatch;
+  const int64_t x_batches = x_slots() / kBatch, batches = x_batches + block_images_ * positions_ / kBatch;
   const auto part_x = [&](int64_t part) {
     return reinterpret_cast<uint16_t*>(workspace + static_cast<size_t>(part) * block_bytes());
   };
@@ -255,9 +238,8 @@ void AmxKernelGradient::run(Executor& executor, const uint16_t* x, const uint16_
 
 std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x,
                                                Form x_form, size_t dy, Form dy_form, CallOptions options) {
-  // Three planes of f16 take longer to pack than their products save.
   if (x_form != Form::brains || dy_form != Form::brains || !AmxKernelGradient::suits(slide, out)) return nullptr;
-  AmxKernelGradient gradient(slide, out, x_form);
+  AmxKernelGradient gradient(slide, out);
   options.workspace = gradient.workspace();
   const std::string title = fmt::format("{} {}", name, gradient.describe());
   return call(

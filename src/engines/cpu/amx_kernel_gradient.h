@@ -1,4 +1,4 @@
-// The gradient of a convolution by its kernel from bf16 or f16, on matrix registers (AMX), for any taps.
+// The gradient of a convolution by its kernel from bf16, on matrix registers (AMX), for any taps.
 #pragma once
 
 #include "engines/cpu/call_step.h"
@@ -9,14 +9,12 @@ namespace cairn {
 
 /// dW[tap, i, o] = sum over pixels of x[pixel at the tap, i] * dy[pixel, o], of images. Blocks of pixels are packed, x with the pixels of
 /// a channel side by side and 0 around the image, dy as pairs of pixels with 0 where the rows of x have more pixels: for each tap
-/// a channel's pixels are then one run of memory, which begins somewhere else. Strides divide x into phases, f16 has the planes of
-/// kSplitProducts. A unit of work is a
-/// tile of rows (tap, i) by a panel of channels o.
+/// a channel's pixels are then one run of memory, which begins somewhere else. Strides divide x into phases. A unit of work is a tile of rows (tap, i) by a panel of channels o.
 class AmxKernelGradient {
  public:
   static bool suits(const SlideSpec& slide, int64_t out);
 
-  AmxKernelGradient(const SlideSpec& slide, int64_t out, Form form);
+  AmxKernelGradient(const SlideSpec& slide, int64_t out);
 
   size_t workspace() const;  // bytes
   std::string describe() const;
@@ -32,8 +30,8 @@ class AmxKernelGradient {
     int64_t least = 0, reach = 0;       // the first tap's place in its phase; the largest shift
   };
   struct Tile {
-    int64_t row, place;                     // the first of (tap, i); its first pixel in packed x
-    TileFunction first[2], next[2];         // by whether the panel is the last; the first block stores, others add
+    int64_t row, place;              // the first of (tap, i); its first pixel in packed x
+    TileFunction first[2], next[2];  // by whether the panel is the last; the first block stores, others add
   };
   struct Block {
     int64_t image, row;  // the first of dy
@@ -41,10 +39,10 @@ class AmxKernelGradient {
 
   int64_t block_count() const { return image_blocks_ * row_blocks_; }
   int64_t units() const { return static_cast<int64_t>(tiles_.size()) * panels_; }
-  int64_t packed_x() const { return (channels() + kMatrixRows) * pitch_; }                  // elements of 2 bytes
-  int64_t packed_dy() const { return panels_ * panel_elements(); }                          // of 4 bytes
-  int64_t panel_elements() const { return block_images_ * planes_ * positions_ / 2 * width_; }
-  int64_t x_plane() const { return x_phases() * block_images_ * slots_; }
+  int64_t packed_x() const { return (channels() + kMatrixRows) * pitch_; }  // elements of 2 bytes
+  int64_t packed_dy() const { return panels_ * panel_elements(); }          // of 4 bytes
+  int64_t panel_elements() const { return block_images_ * positions_ / 2 * width_; }
+  int64_t x_slots() const { return x_phases() * block_images_ * slots_; }
   int64_t x_phases() const { return std::ssize(rows_.phases) * std::ssize(columns_.phases); }
   int64_t channels() const { return (s_.channels + kMatrixRows - 1) / kMatrixRows * kMatrixRows; }
   size_t block_bytes() const;
@@ -57,7 +55,6 @@ class AmxKernelGradient {
   void pack_dy(const Block& block, const uint16_t* dy, int64_t batch, uint32_t* to) const;
 
   SlideSpec s_;
-  int64_t planes_;
   int64_t out_, width_ = 0, panels_ = 0;
   Taps rows_, columns_;
   int64_t row_pixels_ = 0;                     // of packed rows
@@ -72,7 +69,7 @@ class AmxKernelGradient {
 
 /// A step that computes it, or null where matrix registers have no advantage or operands are not bf16. `x` and `dy` are the indices of
 /// the group's inputs.
-std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x, Form x_form,
-                                               size_t dy, Form dy_form, CallOptions options);
+std::unique_ptr<Step> make_amx_kernel_gradient(const char* name, const SlideSpec& slide, int64_t out, size_t x,
+                                               Form x_form, size_t dy, Form dy_form, CallOptions options);
 
 }  // namespace cairn

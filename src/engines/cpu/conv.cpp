@@ -83,14 +83,12 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
     spec_.y_row = spec_.y_slice = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
   matrix_registers_ = suits_matrix_registers(spec_, isa);
-  CHECK(!spec_.split || (matrix_registers_ && pairs() && spec_.x_pixel == spec_.ic), "split f16");
   choose_panel(isa, threads);
   if (matrix_registers_ && integers() && spec_.ic % kMatrixRows != 0) spare_rows_ = kMatrixRows - 1;
   panels_ = ceil_div(spec_.oc, width_);
   const PanelLayout panel = panel_layout();
-  panel_floats_ =
-      static_cast<size_t>(panel.stored == Stored::floats ? (panel.rows + spare_rows_) * width_
-                                                         : ceil_div(panel.bytes(), 64) * 16);
+  panel_floats_ = static_cast<size_t>(panel.stored == Stored::floats ? (panel.rows + spare_rows_) * width_
+                                                                     : ceil_div(panel.bytes(), 64) * 16);
   constexpr int64_t kMostBytes = std::numeric_limits<int32_t>::max();  // of a displacement in generated code
   reads_weights_ = spec_.weights_form == Form::floats && spec_.precision == Form::floats && spec_.packed_in_run &&
                    spec_.plain_weights && is_matrix() && spec_.ow <= most_pixels_ &&
@@ -114,7 +112,7 @@ bool Conv::suits_matrix_registers(const ConvSpec& s, Isa isa) {
   constexpr int64_t kLeastPixels = 6, kLeastElements = 4;
   if (isa != Isa::avx512 || !machine_has_matrix_registers() || s.transposed_x) return false;
   if (s.arithmetic != Arithmetic::bytes && s.arithmetic != Arithmetic::pairs) return false;
-  const bool joined = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic) && !s.split;  // taps of a row
+  const bool joined = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic);  // taps of a row
   return s.n * s.od * s.oh * s.ow >= kLeastPixels && (joined ? s.kw : 1) * s.ic >= kLeastElements;
 }
 
@@ -180,8 +178,7 @@ void Conv::choose_chunks(int threads) {
   }
   for (int64_t first = 0; widens() && widens_chunks() && first < tiles; first += tiles_per_chunk_) {
     const auto [begin, end] = elements_of(first, std::min(tiles, first + tiles_per_chunk_));
-    chunk_floats_ =
-        std::max(chunk_floats_, static_cast<size_t>(ceil_div((end - begin) * planes(), 16) * 16) + margin());
+    chunk_floats_ = std::max(chunk_floats_, static_cast<size_t>(ceil_div(end - begin, 16) * 16));
   }
 }
 
@@ -199,25 +196,17 @@ size_t Conv::widened_size(int threads) const {
   if (!widens()) return 0;
   // Weights that are packed or expanded while they are used meet the whole of x.
   const bool whole = !widens_chunks() || spec_.packed_in_run || spec_.expands;
-  return std::max(whole ? static_cast<size_t>(x_size() * planes()) + margin() : 0,
-                  chunk_floats_ * static_cast<size_t>(threads));
-}
-
-size_t Conv::margin() const {
-  return spec_.split ? static_cast<size_t>(kMatrixRows * spec_.stride_w * spec_.x_pixel * planes()) : 0;
+  return std::max(whole ? static_cast<size_t>(x_size()) : 0, chunk_floats_ * static_cast<size_t>(threads));
 }
 
 void Conv::widen_x(const void* x, int64_t begin, int64_t end, float* to) const {
-  const auto* from = static_cast<const uint16_t*>(x) + begin * steps();
-  if (!spec_.split) return widen(spec_.x_form, end - begin, from, to);
-  split_pixels((end - begin) / spec_.ic, spec_.ic * steps(), from, reinterpret_cast<uint16_t*>(to));
+  widen(spec_.x_form, end - begin, static_cast<const uint16_t*>(x) + begin * steps(), to);
 }
 
 const float* Conv::widened(Executor& executor, const void* x, float* scratch) const {
   constexpr int64_t kBlock = 32 << 10;
-  const int64_t each = spec_.split ? ceil_div(kBlock, spec_.ic) * spec_.ic : kBlock;
-  executor.run(static_cast<int>(ceil_div(x_size(), each)), [&](int block, int) {
-    widen_x(x, block * each, std::min(x_size(), (block + 1) * each), scratch + block * each * planes());
+  executor.run(static_cast<int>(ceil_div(x_size(), kBlock)), [&](int block, int) {
+    widen_x(x, block * kBlock, std::min(x_size(), (block + 1) * kBlock), scratch + block * kBlock);
   });
   return scratch;
 }
@@ -226,7 +215,7 @@ std::string Conv::layout() const {
   const auto stored = static_cast<int>(spec_.stored);
   return fmt::format(
       "panel{} {}x{}{}{}{}", width_, spec_.taps() * spec_.ic, spec_.oc, pairs() ? " in pairs" : "",
-      spare_rows_ ? fmt::format(" and {} rows", spare_rows_) : spec_.split ? " split" : "",
+      spare_rows_ ? fmt::format(" and {} rows", spare_rows_) : "",
       stored ? fmt::format(" as {} by {}{}", stored, spec_.block, spec_.zeros ? " with zeros" : "") : "");
 }
 
@@ -248,7 +237,7 @@ float* Conv::start_panel(int panel, float* packed) const {
 // fast only along rows.
 void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
   constexpr int64_t kTogether = 64;
-  if (transposed || panels_ == 1 || spec_.split)
+  if (transposed || panels_ == 1)
     return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
   const int64_t rows = spec_.taps() * spec_.ic;
   for (int panel = 0; spare_rows_ && panel < panels(); ++panel) start_panel(panel, packed);
@@ -266,18 +255,7 @@ void Conv::pack_panel_to(float* to, int panel, const void* kernel, bool transpos
   const int64_t columns = std::min(width_, spec_.oc - first);
   const int64_t at = transposed ? first * rows * steps() : first, row_step = transposed ? 1 : spec_.oc,
                 column_step = transposed ? rows * steps() : 1;
-  if (spec_.split)
-    pack_split(kernel, at, row_step, columns, column_step, spec_.taps(), to);
-  else
-    pack_rows_at(kernel, at, row_step, columns, column_step, rows, to);
-}
-
-// Taps one behind the other in the weights.
-void Conv::pack_split(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step, int64_t taps,
-                      float* to) const {
-  for (int64_t tap = 0; tap < taps; ++tap, at += spec_.ic * steps() * row_step, to += spec_.ic * planes() * width_)
-    pack_split_pairs(spec_.weights_form, static_cast<const char*>(kernel) + at * bytes_of(spec_.weights_form), spec_.ic,
-                     row_step, columns, column_step, width_, to);
+  pack_rows_at(kernel, at, row_step, columns, column_step, rows, to);
 }
 
 void Conv::pack_rows_at(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step,
@@ -296,11 +274,8 @@ void Conv::pack_taps(int panel, const void* kernel, const std::vector<int64_t>& 
   const int64_t first = panel * width_, columns = std::min(width_, spec_.oc - first);
   float* to = start_panel(panel, packed);
   for (int64_t tap : taps) {
-    if (spec_.split)
-      pack_split(kernel, tap + first * output_step, channel_step, columns, output_step, 1, to);
-    else
-      pack_rows_at(kernel, tap + first * output_step, channel_step, columns, output_step, spec_.ic, to);
-    to += spec_.ic * planes() * width_;
+    pack_rows_at(kernel, tap + first * output_step, channel_step, columns, output_step, spec_.ic, to);
+    to += spec_.ic * width_;
   }
 }
 
@@ -339,7 +314,7 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
       float* here = scratch + static_cast<size_t>(worker) * chunk_floats_;
       const auto [begin, end] = elements_of(first_tile, last_tile);
       widen_x(x, begin, end, here);
-      from = here - begin * planes();
+      from = here - begin;
     }
     for (int panel = first_panel; panel < last_panel; ++panel)
       multiply(panel, first_tile, last_tile, from, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual,
@@ -363,7 +338,8 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
   const int64_t residual_bytes = integers() ? spec_.epilogue.residual_bytes() : bytes_of(spec_.narrow.residual);
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
-    if (matrix_registers_ && !pixels_outermost_ && !tail) fetch_part(b + panel_floats_, i - first_tile, last_tile - first_tile);
+    if (matrix_registers_ && !pixels_outermost_ && !tail)
+      fetch_part(b + panel_floats_, i - first_tile, last_tile - first_tile);
     const int64_t c = tile.c + panel * width_;
     (tail ? tile.tail : tile.whole)(x + tile.a, b, static_cast<char*>(y) + c * y_bytes,
                                     bias + panel * width_ * bias_rows(),
@@ -422,11 +398,12 @@ std::string Conv::describe() const {
   const auto form = [](Form each) { return kForms[static_cast<size_t>(each)]; };
   const std::string narrow =
       is_narrow(spec_.x_form) || spec_.narrow.acts()
-          ? fmt::format(", {}{} to {}", form(spec_.x_form), spec_.split ? " split in bf16" : pairs() ? " in pairs" : "", form(spec_.narrow.result))
+          ? fmt::format(", {}{} to {}", form(spec_.x_form), pairs() ? " in pairs" : "", form(spec_.narrow.result))
           : "";
   const std::string rounded = is_narrow(spec_.precision) ? ", weights rounded" : "";
   return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_,
-                     matrix_registers_ ? "amx" : to_string(isa_), tiles_per_chunk_, tiles_.size(), panels_per_chunk_, panels_, narrow, rounded);
+                     matrix_registers_ ? "amx" : to_string(isa_), tiles_per_chunk_, tiles_.size(), panels_per_chunk_,
+                     panels_, narrow, rounded);
 }
 
 }  // namespace cairn

@@ -33,8 +33,6 @@ struct ConvSpec {
   // are packed from elements of the form `weights`, floats are rounded to `precision`.
   Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;
   NarrowEpilogue narrow;
-  // Pairs of f16, each as a sum of two numbers of bf16: x is split a chunk at a time, weights while they are packed. Pixels of x are dense.
-  bool split = false;
   // Weights in fewer bits than floats: a product's, whose blocks have so many rows.
   Stored stored = Stored::floats;
   int64_t block = 0;
@@ -90,7 +88,7 @@ class Conv {
   /// Integers: a panel's channels; the sets of taps ('1': inside the image) that pixels have; and what replaces the bias: the start
   /// value of each set and channel, and rows of one number or one a channel, times a factor.
   int64_t panel_width() const { return width_; }
-  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic * planes(), width_, spec_.block, spec_.zeros}; }
+  PanelLayout panel_layout() const { return {spec_.stored, spec_.taps() * spec_.ic, width_, spec_.block, spec_.zeros}; }
   const std::vector<std::string>& tap_sets() const { return tap_sets_; }
   struct Row {
     const float* data;
@@ -134,10 +132,8 @@ class Conv {
   void fetch_part(const float* panel, int64_t part, int64_t parts) const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
   bool integers() const { return is_integer(spec_.arithmetic); }
-  bool widens() const { return is_narrow(spec_.x_form) && (spec_.arithmetic == Arithmetic::floats || spec_.split); }
-  /// Of x as it is widened and of the packed weights, for each channel.
-  int64_t planes() const { return spec_.split ? kSplitPlanes : 1; }
-  int64_t panel_rows() const { return spec_.taps() * spec_.ic * planes(); }
+  bool widens() const { return is_narrow(spec_.x_form) && spec_.arithmetic == Arithmetic::floats; }
+  int64_t panel_rows() const { return spec_.taps() * spec_.ic; }
   bool widens_chunks() const { return pixels_outermost_ && !spec_.transposed_x; }
   int64_t x_size() const {
     return spec_.transposed_x ? spec_.ic * spec_.w
@@ -150,12 +146,8 @@ class Conv {
                     int64_t rows, float* to) const;
   /// The elements of x, from the first to behind the last, that tiles read.
   std::pair<int64_t, int64_t> elements_of(int64_t first_tile, int64_t last_tile) const;
-  void pack_split(const void* kernel, int64_t at, int64_t row_step, int64_t columns, int64_t column_step, int64_t taps,
-                  float* to) const;
   /// Elements [begin, end) of x, for tiles.
   void widen_x(const void* x, int64_t begin, int64_t end, float* to) const;
-  /// Floats behind widened x that tiles read.
-  size_t margin() const;
   /// The whole of x as floats.
   const float* widened(Executor& executor, const void* x, float* scratch) const;
   void cut();
@@ -186,7 +178,8 @@ class Conv {
   int64_t images_of_tile_ = 1;  // in which a tile may read: the tiles of one image are those of all
   size_t panel_floats_ = 0, chunk_floats_ = 0;
   std::vector<Tile> tiles_;
-  std::vector<std::pair<int64_t, int64_t>> reads_;  // where x is widened: the elements, first to last, that each tile reads
+  std::vector<std::pair<int64_t, int64_t>>
+      reads_;  // where x is widened: the elements, first to last, that each tile reads
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
   std::map<Kind, Functions> made_;  // by kind of tile
   std::vector<std::string> tap_sets_;

@@ -47,7 +47,7 @@ void Conv::cut() {
   for (int64_t i = 0; i < spec_.n; ++i) {
     const int64_t image = i * spec_.d * spec_.h * spec_.w * spec_.x_pixel;
     for (Tile tile : tiles) {
-      tile.a += image * planes();
+      tile.a += image;
       tile.c += i * spec_.y_image;
       tiles_.push_back(tile);
     }
@@ -64,9 +64,7 @@ int64_t Conv::offset_of(int64_t pixel) const {
 }
 
 // Whether two rows of the image are the two groups of a tile.
-bool Conv::has_row_groups() const {
-  return !is_matrix() && 2 * spec_.ow > kMatrixRows && spec_.ow <= kMatrixRows;
-}
+bool Conv::has_row_groups() const { return !is_matrix() && 2 * spec_.ow > kMatrixRows && spec_.ow <= kMatrixRows; }
 
 // Registers have 16 rows: beside the pixels of a smaller group they read those that follow or else those before, if these are
 // pixels of the image, or in the margin of a copy.
@@ -78,8 +76,9 @@ std::vector<PixelGroup> Conv::groups_of(int64_t first, int64_t pixels) const {
   std::vector<PixelGroup> groups;
   const int64_t most = has_row_groups() && pixels <= 2 * s.ow ? s.ow : kMatrixRows;
   for (int64_t at = 0; at < pixels; at += most) {
-    const int64_t count = std::min(most, pixels - at), spare = kMatrixRows - count, from = offset_of(first + at) - padding;
-    const bool ahead = s.split || from + (kMatrixRows - 1) * step + reach() <= end, behind = from - spare * step >= 0;
+    const int64_t count = std::min(most, pixels - at), spare = kMatrixRows - count,
+                  from = offset_of(first + at) - padding;
+    const bool ahead = from + (kMatrixRows - 1) * step + reach() <= end, behind = from - spare * step >= 0;
     groups.push_back({static_cast<int>(at), static_cast<int>(count), static_cast<int>(!ahead && behind ? spare : 0),
                       spare == 0 || ahead || behind});
   }
@@ -93,7 +92,8 @@ int64_t Conv::padding_offset() const {
 // From a pixel's first tap to the end of its last, in elements.
 int64_t Conv::reach() const {
   const ConvSpec& s = spec_;
-  return (((s.kd - 1) * s.dilation_d * s.h + (s.kh - 1) * s.dilation_h) * s.w + (s.kw - 1) * s.dilation_w) * s.x_pixel + s.ic;
+  return (((s.kd - 1) * s.dilation_d * s.h + (s.kh - 1) * s.dilation_h) * s.w + (s.kw - 1) * s.dilation_w) * s.x_pixel +
+         s.ic;
 }
 
 // Tiles of one kind share code: they start in the same column, or lie within a row, and where they lie in one slice or row,
@@ -133,7 +133,7 @@ void Conv::add_tile(int64_t first, int64_t pixels, std::vector<Tile>& tiles) {
   const int64_t slice = s.oh * s.ow, image = s.od * slice;
   const int64_t padding = padding_offset();
   const int64_t c = first / image * s.y_image + first % image / slice * s.y_slice + first % slice / s.ow * s.y_row;
-  tiles.push_back({found->second.first, found->second.second, s.transposed_x ? first : (offset_of(first) - padding) * planes(),
+  tiles.push_back({found->second.first, found->second.second, s.transposed_x ? first : (offset_of(first) - padding),
                    c + first % s.ow * s.y_pixel});
   if (!widens()) return;
   int64_t end = 0;
@@ -191,9 +191,9 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   tile.isa = isa_;
   tile.vectors = vectors_;
   if (s.transposed_x) tile.a_step_bytes = s.w * 4;
-  const int64_t pixel_bytes = s.x_pixel * planes() * 4;
+  const int64_t pixel_bytes = s.x_pixel * 4;
   tile.a_row_bytes = s.dilation_h * s.w * pixel_bytes;
-  tile.b_row_rows = static_cast<int>(s.kw * s.ic * planes());
+  tile.b_row_rows = static_cast<int>(s.kw * s.ic);
   if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * pixel_bytes;
   tile.c_stride = s.y_pixel;
   tile.groups = groups_of(first, pixels), tile.a_pixel_bytes = s.stride_w * pixel_bytes;
@@ -212,7 +212,7 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   }
   tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
-    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * planes() * 4);
+    tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);
   for (int64_t k = 0; k < s.taps(); ++k) {
     const int64_t kx = k % s.kw;
     uint32_t inside = 0;
@@ -220,12 +220,6 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
       if (is_inside(first + i, k)) inside |= 1u << i;
     if (!inside) continue;
     auto& row = tile.rows[static_cast<size_t>(k / s.kw)];
-    if (s.split) {
-      for (const auto& [x_plane, weights_plane] : kSplitProducts)
-        row.push_back({kx * s.dilation_w * pixel_bytes + x_plane * s.ic * 4,
-                       static_cast<int>((kx * planes() + weights_plane) * s.ic), static_cast<int>(s.ic), inside});
-      continue;
-    }
     bool adjoins = !row.empty() && s.dilation_w == 1 && s.x_pixel == s.ic && row.back().pixels == inside &&
                    row.back().b_row + row.back().length == kx * s.ic;
     if (adjoins)

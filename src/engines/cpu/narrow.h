@@ -32,21 +32,6 @@ void widen(Form form, int64_t count, const void* from, float* to);
 /// Copies floats, or rounds them to nearest even.
 void narrow(Form form, int64_t count, const float* from, void* to);
 
-/// A number of f16 is the sum of two of bf16: its upper 8 bits and the rest. A third plane has the upper bits of finite numbers and else 0:
-/// x * w is upper * upper + rest * finite + finite * rest + rest * rest, each exact in f32, also where a number is infinite or NaN.
-constexpr int64_t kSplitPlanes = 3;
-struct SplitProduct {
-  int64_t a, b;  // planes
-};
-constexpr SplitProduct kSplitProducts[] = {{0, 0}, {1, 2}, {2, 1}, {1, 1}};
-/// The planes upper, rest and finite of each pixel, one behind the other. With AVX-512.
-void split_pixels(int64_t pixels, int64_t channels, const uint16_t* from, uint16_t* to);
-/// The planes of rows of pairs (as pack_pairs()), of f16 or of floats that are rounded to it.
-void pack_split_pairs(Form form, const void* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
-                      int64_t width, float* to);
-/// Elements of two rows side by side, in each plane; planes are `plane` elements apart.
-void split_pair_of_rows(int64_t count, const uint16_t* even, const uint16_t* odd, uint32_t* to, int64_t plane);
-
 /// Rows of `width` floats from a matrix of any strides; missing columns are 0. Floats are rounded to `precision`.
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
                int64_t width, float* to, Form precision = Form::floats);

@@ -48,9 +48,7 @@ class TileCode : public Xbyak::CodeGenerator, public TileKernel {
  private:
   bool is_tail(int vector) const { return tail_ != 0 && vector == vectors_ - 1; }
   /// Of C and of the residual, in elements.
-  int64_t element(int pixel, int vector) const {
-    return (first_ + pixel) * spec_.c_stride + vector * lanes(spec_.isa);
-  }
+  int64_t element(int pixel, int vector) const { return (first_ + pixel) * spec_.c_stride + vector * lanes(spec_.isa); }
   void set_number(const Xbyak::Xmm& target, float value);
   void finish();
   void finish_narrow();

@@ -202,8 +202,8 @@ void TileCode::load_elements(const Xbyak::Xmm& to, const Xbyak::RegExp& at, Form
   if (form == Form::brains) vpslld(to, to, 16);
 }
 
-void TileCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other,
-                    Form form, bool tail) {
+void TileCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare,
+                              const Xbyak::Xmm& other, Form form, bool tail) {
   const bool wide = spec_.isa == Isa::avx512;
   if (form == Form::floats) {
     if (tail && !wide) return vmaskmovps(ptr[at], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
@@ -325,8 +325,8 @@ ByteRange byte_range_of(const IntegerEpilogue& e) {
 
 /// Whether two vectors of each of two pixels become bytes together, by instructions that clip to the type's range.
 bool TileCode::packs_bytes() const {
-  return spec_.isa == Isa::avx512 && spec_.epilogue.output == IntegerEpilogue::Output::bytes && vectors_ == 2 && !tail_ &&
-         panel(0).getIdx() + 6 < registers();
+  return spec_.isa == Isa::avx512 && spec_.epilogue.output == IntegerEpilogue::Output::bytes && vectors_ == 2 &&
+         !tail_ && panel(0).getIdx() + 6 < registers();
 }
 
 // Only the upper bound is needed before the conversion to integers, which gives the least one for floats that are too large; NaN
