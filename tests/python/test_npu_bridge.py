@@ -96,8 +96,7 @@ def test_unknown_old_and_mistyped_keys_are_told_once_with_the_key_that_is_meant(
         tf.Session(config=config).close()
     assert sorted(caplog.messages) == [
         "NpuOptimizer: enable_auto_mix_precision is a key of an earlier version and has no effect; use precision_mode",
-        "NpuOptimizer: hcom_parallel has no effect: collectives run beside the other steps by themselves; cairn launch"
-        " --timeout says how long they wait",
+        "NpuOptimizer: hcom_parallel has no effect: collectives run beside the other steps by themselves",
         "NpuOptimizer: jit_compile is set as bool, should be string; taken as true",
         "NpuOptimizer: precision_mod is not a known key and has no effect; is precision_mode meant?",
     ]
