@@ -145,22 +145,27 @@ struct Part {
   int64_t bytes, from, step;
 };
 
-// `count` pieces of some bytes. A call for each small one would take longer than the copy.
-void copy_pieces(int64_t count, int64_t bytes, const char* from, int64_t from_step, char* to, int64_t to_step) {
-  const auto copy = [&](auto size) {
-    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, size);
-  };
+/// body(size) with the bytes of a piece, as a constant where they are few: a call of memcpy would take longer than the copy.
+template <class Body>
+void with_size(int64_t bytes, Body body) {
   switch (bytes) {
-    case 1: return copy(std::integral_constant<size_t, 1>());
-    case 2: return copy(std::integral_constant<size_t, 2>());
-    case 4: return copy(std::integral_constant<size_t, 4>());
-    case 8: return copy(std::integral_constant<size_t, 8>());
-    case 12: return copy(std::integral_constant<size_t, 12>());
-    case 16: return copy(std::integral_constant<size_t, 16>());
-    case 32: return copy(std::integral_constant<size_t, 32>());
-    case 64: return copy(std::integral_constant<size_t, 64>());
-    default: return copy(static_cast<size_t>(bytes));
+    case 1: return body(std::integral_constant<size_t, 1>());
+    case 2: return body(std::integral_constant<size_t, 2>());
+    case 4: return body(std::integral_constant<size_t, 4>());
+    case 8: return body(std::integral_constant<size_t, 8>());
+    case 12: return body(std::integral_constant<size_t, 12>());
+    case 16: return body(std::integral_constant<size_t, 16>());
+    case 32: return body(std::integral_constant<size_t, 32>());
+    case 64: return body(std::integral_constant<size_t, 64>());
+    case 128: return body(std::integral_constant<size_t, 128>());
+    default: return body(static_cast<size_t>(bytes));
   }
+}
+
+void copy_pieces(int64_t count, int64_t bytes, const char* from, int64_t from_step, char* to, int64_t to_step) {
+  with_size(bytes, [&](auto size) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, size);
+  });
 }
 
 }  // namespace
@@ -336,17 +341,8 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
       });
     };
     const auto with_copy = [&](auto tag) {
-      const auto of_size = [&](auto size) {
-        gather(tag, [size](char* to, const char* from) { std::memcpy(to, from, size); });
-      };
-      switch (bytes) {
-        case 4: return of_size(std::integral_constant<size_t, 4>());
-        case 8: return of_size(std::integral_constant<size_t, 8>());
-        case 32: return of_size(std::integral_constant<size_t, 32>());
-        case 64: return of_size(std::integral_constant<size_t, 64>());
-        case 128: return of_size(std::integral_constant<size_t, 128>());
-        default: return of_size(static_cast<size_t>(bytes));
-      }
+      with_size(bytes,
+                [&](auto size) { gather(tag, [size](char* to, const char* from) { std::memcpy(to, from, size); }); });
     };
     rows.wide ? with_copy(int64_t()) : with_copy(int32_t());
   });

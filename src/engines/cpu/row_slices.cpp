@@ -55,9 +55,10 @@ std::variant<RowChain, std::string> read_chain(const Group& group) {
     return count_between(chain.dims, chain.axes, chain.dims.size()) * 4 * std::ssize(whole);
   };
   // Several rows along inner axes are one row where a slice has room for them.
-  while (chain.axes > 1 && chain.outer() > 1 && 4 * chain.along() * row_bytes() <= kSliceBytes) do
-      --chain.axes;
-    while (chain.along() == 1);
+  while (chain.axes > 1 && chain.outer() > 1 && 4 * chain.along() * row_bytes() <= kSliceBytes) {
+    --chain.axes;
+    while (chain.along() == 1) --chain.axes;
+  }
   const int64_t row = row_bytes();
   if (count_of(chain.dims) * 4 < kLeastBytes) return "is small";
   if (row > kMostRowBytes || chain.along() < 2) return "has few rows";
