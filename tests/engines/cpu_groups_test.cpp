@@ -436,6 +436,23 @@ TEST_F(CpuGroups, operands_of_short_rows_are_spread_in_any_pattern) {
     }
 }
 
+// Axes of which one position is taken vanish, and those that then follow each other at one distance are one.
+TEST_F(CpuGroups, slices_of_single_places_of_any_axes) {
+  const auto slice = [](const std::string& begin, const std::string& end, const std::string& steps,
+                        const std::string& y) {
+    expect_steps("(%x: f32[9, 70, 5, 4]) -> (%y: f32[" + y + "]) { %b = constant {value = i64[4] (" + begin +
+                     ")} %e = constant {value = i64[4] (" + end + ")} %y = slice %x, %b, %e {steps = [" + steps +
+                     "]} return %y }",
+                 {"slice"});
+  };
+  slice("0, 0, 0, 2", "9, 70, 5, 3", "1, 1, 1, 1", "9, 70, 5, 1");
+  slice("0, 0, 3, 0", "9, 70, 4, 4", "1, 1, 1, 1", "9, 70, 1, 4");
+  slice("0, 69, 0, 1", "9, 70, 5, 2", "1, 1, 1, 1", "9, 1, 5, 1");
+  slice("4, 1, 2, 3", "5, 70, 3, 4", "1, 3, 1, 1", "1, 23, 1, 1");
+  slice("8, 69, 4, 3", "-10, -71, -6, 4", "-1, -1, -1, 1", "9, 70, 5, 1");
+  slice("0, 60, 4, 0", "9, 2, 0, 4", "2, -7, -2, 3", "5, 9, 2, 2");
+}
+
 TEST_F(CpuGroups, concatenations_of_short_pieces) {
   for (int a : {1, 2, 3, 4, 8, 16, 17})
     for (int b : {1, 2, 5})

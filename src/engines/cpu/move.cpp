@@ -184,6 +184,45 @@ void copy_strided(int64_t count, int64_t step, const char* x, char* y) {
 
 }  // namespace
 
+namespace {
+
+using Offsets = std::vector<int64_t>;  // of the positions of an axis, -1 where it is filled
+
+// An axis of one position adds to the offsets of another.
+void drop_single_positions(std::vector<Offsets>& axes) {
+  for (size_t axis = axes.size(); axis-- > 0 && axes.size() > 1;) {
+    if (axes[axis].size() != 1 || axes[axis][0] < 0) continue;
+    for (int64_t& offset : axes[axis > 0 ? axis - 1 : 1])
+      if (offset >= 0) offset += axes[axis][0];
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+}
+
+/// Whether the offsets rise or fall by `step` each.
+bool goes_by(const Offsets& offsets, int64_t step) {
+  for (size_t i = 0; i < offsets.size(); ++i)
+    if (offsets[i] < 0 || offsets[i] != offsets[0] + static_cast<int64_t>(i) * step) return false;
+  return true;
+}
+
+// The last two axes are one where their positions follow each other at one distance; of a length that leaves rows to share.
+void join_last_axes(std::vector<Offsets>& axes) {
+  constexpr size_t kMostPositions = 4 << 10;
+  while (axes.size() > 1) {
+    const Offsets &last = axes.back(), &rows = axes[axes.size() - 2];
+    if (last.size() < 2 || rows.size() < 2 || last.size() * rows.size() > kMostPositions) return;
+    const int64_t step = last[1] - last[0];
+    if (!goes_by(last, step) || !goes_by(rows, step * std::ssize(last))) return;
+    Offsets joined;
+    for (int64_t row : rows)
+      for (int64_t offset : last) joined.push_back(row + offset);
+    axes.pop_back();
+    axes.back() = std::move(joined);
+  }
+}
+
+}  // namespace
+
 AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int64_t>> sources, size_t element_bytes,
                    uint64_t fill)
     : item_bytes_(static_cast<int64_t>(element_bytes)), element_bytes_(element_bytes), fill_(fill) {
@@ -201,6 +240,8 @@ AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int
     for (int64_t& source : sources[axis]) source = source < 0 ? -1 : source * stride;
     stride *= from[axis];
   }
+  drop_single_positions(sources);
+  join_last_axes(sources);
   const std::vector<int64_t>& last = sources.back();
   for (size_t i = 0; i < last.size();) {
     size_t end = i + 1;
