@@ -323,6 +323,18 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
   (brief_ ? serial_executor() : executor).run(tile_chunks * panel_chunks, chunk);
 }
 
+// Of the next panel, the lines that each tile fetches while it multiplies, where the weights outweigh the pixels and come from
+// far. A single tile reads its panel but once, as fast as it comes.
+int64_t Conv::lines_ahead() const {
+  const int64_t tiles = ceil_div(spec_.n * spec_.od * spec_.oh * spec_.ow, most_pixels_);
+  const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;
+  const auto bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
+  if (spec_.arithmetic != Arithmetic::floats || spec_.stored != Stored::floats || reads_weights_ || spec_.expands ||
+      panels_ == 1 || tiles == 1 || !weights_outweigh || bytes > kPanelBytes)
+    return 0;
+  return ceil_div(bytes, 64 * tiles);
+}
+
 // Of a panel that is next: some of its lines with each tile, since weights come from far and matrix registers wait for them.
 void Conv::fetch_part(const float* panel, int64_t part, int64_t parts) const {
   constexpr int64_t kLine = 16;
@@ -341,9 +353,10 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
     if (matrix_registers_ && !pixels_outermost_ && !tail)
       fetch_part(b + panel_floats_, i - first_tile, last_tile - first_tile);
     const int64_t c = tile.c + panel * width_;
-    (tail ? tile.tail : tile.whole)(x + tile.a, b, static_cast<char*>(y) + c * y_bytes,
-                                    bias + panel * width_ * bias_rows(),
-                                    static_cast<const char*>(residual) + c * residual_bytes);
+    (tail ? tile.tail : tile.whole)(
+        x + tile.a, b, static_cast<char*>(y) + c * y_bytes, bias + panel * width_ * bias_rows(),
+        static_cast<const char*>(residual) + c * residual_bytes,
+        tail ? b : b + panel_floats_ * static_cast<size_t>(std::ssize(tiles_) + i) / tiles_.size());
   }
 }
 

@@ -210,6 +210,7 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
     tile.parameter_rows = static_cast<int>(tap_sets_.size());
     for (int64_t i = first; i < first + pixels; ++i) tile.start_rows.push_back(row_of(tap_set(i)));
   }
+  tile.ahead_lines = static_cast<int>(lines_ahead());
   tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
     tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);

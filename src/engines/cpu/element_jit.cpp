@@ -3,6 +3,8 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <optional>
 #include <string>
 
@@ -25,6 +27,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     set_up();
     emit_loop();
     leave();
+    emit_library_calls();
     emit_data();
     readyRE();
     function_ = getCode<ElementFunction>();
@@ -252,6 +255,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     const Register to = in_register(value) ? vector(place(value).index) : scratch(0);
     switch (op.kind) {
       case Kind::input: emit_load(to, op.detail, tail); break;
+      case Kind::library: emit_library(op, to); break;
       case Kind::round_half: emit_round_half(a, to); break;
       case Kind::fused_add:
       case Kind::fused_sub:
@@ -355,6 +359,70 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     });
   }
 
+  // Lanes of the mask are rare: the call is behind the loop.
+  void emit_library(const MachineOp& op, const Register& to) {
+    LibraryCall& later = library_calls_.emplace_back(op, to);
+    if (wide()) {
+      const Xbyak::Opmask where(place(op.sources[2]).index);
+      kortestw(where, where);
+    } else {
+      const Register where = in(op.sources[2], 0);
+      vptest(where, where);
+    }
+    jnz(later.begin, T_NEAR);
+    with(op.sources[0], [&](const auto& y) { vmovups(to, y); });
+    L(later.end);
+  }
+
+  void emit_library_calls() {
+    if (library_calls_.empty()) return;
+    Xbyak::Label library;
+    for (LibraryCall& each : library_calls_) {
+      L(each.begin);
+      with(each.op.sources[1], [&](const auto& x) { vmovups(scratch(1), x); });
+      with(each.op.sources[0], [&](const auto& y) { vmovups(scratch(0), y); });
+      mov(eax, each.op.detail);
+      call(library);
+      vmovups(each.to, scratch(0));
+      jmp(each.end, T_NEAR);
+    }
+    L(library);
+    emit_library_function();
+  }
+
+  static void of_large_angles(uint32_t op, const float* x, float* y, int count) {
+    for (int i = 0; i < count; ++i)
+      if (std::abs(x[i]) > kMostAngle) y[i] = of_large_angle(static_cast<ElementOp>(op), x[i]);
+  }
+
+  // eax: the operation; x and y are in the scratch registers 1 and 0, whose copies on the stack the function reads and changes. All
+  // other registers are kept.
+  void emit_library_function() {
+    const int vectors = vector_registers(isa_), others = vectors * bytes(), masks = others + 64, size = masks + 64 + 56;
+    const Reg64 changed[] = {rcx, rdx, rsi, rdi, r8, r9, r10, r11};
+    const auto each = [&](auto&& move_vector, auto&& move_mask, auto&& move_other) {
+      for (int i = 0; i < vectors; ++i) move_vector(vector(i), ptr[rsp + i * bytes()]);
+      for (int i = 1; wide() && i < 8; ++i) move_mask(Xbyak::Opmask(i), ptr[rsp + masks + 8 * i]);
+      for (size_t i = 0; i < std::size(changed); ++i) move_other(changed[i], ptr[rsp + others + 8 * static_cast<int>(i)]);
+    };
+    sub(rsp, size);  // with the address to return to, whole lines
+    each([&](const auto& from, const auto& at) { vmovups(at, from); },
+         [&](const auto& from, const auto& at) { kmovw(at, from); },
+         [&](const auto& from, const auto& at) { mov(at, from); });
+    mov(edi, eax);
+    lea(rsi, ptr[rsp + (vectors - 2) * bytes()]);
+    lea(rdx, ptr[rsp + (vectors - 1) * bytes()]);
+    mov(ecx, lanes(isa_));
+    mov(rax, reinterpret_cast<size_t>(&of_large_angles));
+    vzeroupper();
+    call(rax);
+    each([&](const auto& to, const auto& at) { vmovups(to, at); },
+         [&](const auto& to, const auto& at) { kmovw(to, at); },
+         [&](const auto& to, const auto& at) { mov(to, at); });
+    add(rsp, size);
+    ret();
+  }
+
   void emit_data() {
     align(64);
     L(pool_);
@@ -364,11 +432,19 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     for (int lane = 0; lane < 16; ++lane) dd(lane < 8 ? ~0u : 0u);
   }
 
+  struct LibraryCall {
+    LibraryCall(const MachineOp& which, const Register& target) : op(which), to(target) {}
+    MachineOp op;
+    Register to;
+    Xbyak::Label begin, end;
+  };
+
   Isa isa_;
   std::vector<Form> inputs_, outputs_;
   std::vector<MachineOp> ops_;
   ElementPlaces places_;
   std::vector<Stream> streams_;
+  std::deque<LibraryCall> library_calls_;
   Xbyak::Label pool_, tails_;
 };
 

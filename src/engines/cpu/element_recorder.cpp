@@ -102,6 +102,7 @@ Floats operator-(Floats a) {
 Ints operator+(Ints a, Ints b) { return two<Ints>(Kind::ints_add, a, b); }
 Ints operator-(Ints a, Ints b) { return two<Ints>(Kind::ints_sub, a, b); }
 Ints operator&(Ints a, Ints b) { return two<Ints>(Kind::bits_and, a, b); }
+Ints operator^(Ints a, Ints b) { return two<Ints>(Kind::bits_xor, a, b); }
 Ints operator<<(Ints a, int by) {
   return {a.recorder, a.recorder->append(Kind::shift_left, a.id, -1, -1, static_cast<uint32_t>(by))};
 }
@@ -135,6 +136,9 @@ Ints minus(Ints a, Ints b) { return a - b; }
 Ints added(Ints a, Ints b) { return a + b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
+Floats by_library(Mask where, ElementOp op, Floats x, Floats y) {
+  return {x.recorder, x.recorder->append(Kind::library, y.id, x.id, where.id, static_cast<uint32_t>(op))};
+}
 Floats times_power(Floats x, Floats n) {
   if (x.recorder->isa() == Isa::avx512) return two<Floats>(Kind::scale, x, n);
   const Ints whole = to_ints(n), half = whole >> 1;

@@ -38,6 +38,7 @@ struct MachineOp {
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c
     bits_and, bits_xor, ints_add, ints_sub, shift_left, shift_right,  // `detail`: by how much
     to_ints, to_floats,
+    library,                                                       // a, in lanes of c by the function `detail` of b
     none,                                                          // unused
   };
   // clang-format on

@@ -4,7 +4,6 @@
 // CAIRN_VECTOR(name, instruction, f32)                 on vectors x, y, z of f32, bools being 0 and 1: generated code and loops
 // CAIRN_VECTOR_WITH(name, instruction, low, high, f32) the same with the node's attributes of these names as numbers low, high
 // CAIRN_FUNCTION(name, instruction, f32, wide)         of one float; other widths than f32 by a formula of a double x
-// CAIRN_SCALAR(name, instruction, formula)             of one float, by the C library in every width
 // CAIRN_SCALAR_PAIR(name, instruction, f32)            of two floats x, y, by the C library
 // CAIRN_WIDE(name, wide)                               of one float, by a formula of a double x in every width
 // Functions of vectors are those of vector_math.h. An op that others express needs no row: its decomposition becomes one program.
@@ -17,9 +16,6 @@
 #endif
 #ifndef CAIRN_FUNCTION
 #define CAIRN_FUNCTION(name, instruction, f32, wide) CAIRN_VECTOR(name, instruction, f32)
-#endif
-#ifndef CAIRN_SCALAR
-#define CAIRN_SCALAR(...)
 #endif
 #ifndef CAIRN_SCALAR_PAIR
 #define CAIRN_SCALAR_PAIR(...)
@@ -76,20 +72,21 @@ CAIRN_FUNCTION("tanh", tanh, tanh_of(x), std::tanh(x))
 CAIRN_FUNCTION("sigmoid", sigmoid, sigmoid_of(x), 1 / (1 + std::exp(-x)))
 CAIRN_FUNCTION("softplus", softplus, softplus_of(x), std::log1p(std::exp(-std::abs(x))) + (x > 0 ? x : 0))
 CAIRN_FUNCTION("erf", erf, erf_of(x), std::erf(x))
+CAIRN_FUNCTION("sin", sin, sin_of(x), std::sin(x))
+CAIRN_FUNCTION("cos", cos, cos_of(x), std::cos(x))
+CAIRN_FUNCTION("tan", tan, tan_of(x), std::tan(x))
+CAIRN_FUNCTION("asin", asin, asin_of(x), std::asin(x))
+CAIRN_FUNCTION("acos", acos, acos_of(x), std::acos(x))
+CAIRN_FUNCTION("atan", atan, atan_of(x), std::atan(x))
+CAIRN_FUNCTION("sinh", sinh, sinh_of(x), std::sinh(x))
+CAIRN_FUNCTION("cosh", cosh, cosh_of(x), std::cosh(x))
+CAIRN_VECTOR("atan2", atan2, atan2_of(x, y))
 
-CAIRN_SCALAR("sin", sin, std::sin(x))
-CAIRN_SCALAR("cos", cos, std::cos(x))
 CAIRN_SCALAR_PAIR("pow", pow, std::pow(x, y))
 CAIRN_SCALAR_PAIR("truncate_mod", truncate_mod, std::fmod(x, y))
 CAIRN_SCALAR_PAIR("mod", mod, rest_below(x, y))
 CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
 
-CAIRN_WIDE("tan", std::tan(x))
-CAIRN_WIDE("asin", std::asin(x))
-CAIRN_WIDE("acos", std::acos(x))
-CAIRN_WIDE("atan", std::atan(x))
-CAIRN_WIDE("sinh", std::sinh(x))
-CAIRN_WIDE("cosh", std::cosh(x))
 CAIRN_WIDE("asinh", std::asinh(x))
 CAIRN_WIDE("acosh", std::acosh(x))
 CAIRN_WIDE("atanh", std::atanh(x))
@@ -98,6 +95,5 @@ CAIRN_WIDE("erfc", std::erfc(x))
 #undef CAIRN_VECTOR
 #undef CAIRN_VECTOR_WITH
 #undef CAIRN_FUNCTION
-#undef CAIRN_SCALAR
 #undef CAIRN_SCALAR_PAIR
 #undef CAIRN_WIDE

@@ -296,7 +296,6 @@ struct FloatFunction {
 };
 constexpr FloatFunction kFloatFunctions[] = {
 #define CAIRN_FUNCTION(name, instruction, f32, wide) {name, [](double x) -> double { return wide; }},
-#define CAIRN_SCALAR(name, instruction, formula) {name, [](double x) -> double { return formula; }},
 #define CAIRN_WIDE(name, wide) {name, [](double x) -> double { return wide; }},
 #include "engines/cpu/element_table.h"
 };

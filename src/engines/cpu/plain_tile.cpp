@@ -83,7 +83,8 @@ float rounded(float value, Form form) {
 }
 
 template <int vectors>
-void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const TileSpec* spec) {
+void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const void* specification) {
+  const auto* spec = static_cast<const TileSpec*>(specification);
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
     auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b), bias);
     const int64_t at = static_cast<int64_t>(i) * spec->c_stride;
@@ -168,7 +169,8 @@ void finish_sum(const TileSpec& s, int32_t sum, int column, const float* paramet
 }
 
 void run_integer_tile(const void* a, const void* b, void* c, const void* parameters, const void* residual,
-                      const TileSpec* spec) {
+                      const void* specification) {
+  const auto* spec = static_cast<const TileSpec*>(specification);
   const auto* rows = static_cast<const float*>(parameters);
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
     IntegerLanes sums;

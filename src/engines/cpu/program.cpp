@@ -33,7 +33,6 @@ CAIRN_VECTORISED(void, flags_to_floats, (int64_t count, const uint8_t* from, flo
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
 #define CAIRN_VECTOR(name, instruction, f32) {name, Op::instruction},
 #define CAIRN_VECTOR_WITH(name, instruction, low, high, f32) {name, Op::instruction, low, high},
-#define CAIRN_SCALAR(name, instruction, formula) {name, Op::instruction},
 #define CAIRN_SCALAR_PAIR(name, instruction, f32) {name, Op::instruction},
 #include "engines/cpu/element_table.h"
 };
@@ -451,8 +450,6 @@ void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* 
   };
   // clang-format off
   switch (op) {
-#define CAIRN_SCALAR(name, instruction, formula) \
-  case Op::instruction: return each([](float x, float) { return formula; });
 #define CAIRN_SCALAR_PAIR(name, instruction, f32) \
   case Op::instruction: return each([](float x, float y) { return f32; });
 #include "engines/cpu/element_table.h"

@@ -22,7 +22,7 @@ constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 constexpr int kAhead = 2048;
 
 struct VectorTile final : TileCode {
-  // r9: scales of the current run's block; eax, ebx: counters.
+  // r9: what is fetched ahead, or scales of the current run's block; eax, ebx: counters.
   explicit VectorTile(const TileSpec& spec) : TileCode(spec) {
     int free = registers() - (pixels_ + 1) * vectors_;
     CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
@@ -34,7 +34,6 @@ struct VectorTile final : TileCode {
     : spec.narrow.rounds_sum ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
                              : start_with_bias();
     if (spec.block_steps) start_blocks();
-    if (spec.ahead_lines) lea(r9, ptr[rsi + static_cast<int>(spec.ahead_bytes)]);
     emit_rows();
     if (spec.block_steps) end_blocks();
     emit_epilogue();
@@ -230,11 +229,12 @@ struct VectorTile final : TileCode {
       emit_steps(run.length, run.pixels);
   }
 
-  /// Of B, that an iteration of the loop fetches.
+  /// That an iteration of the loop over k fetches: none where one each would be more than twice as many as are wanted.
   int lines_ahead() const {
-    if (!spec_.ahead_lines) return 0;
-    const int loops = std::max(1, spec_.rows[0][0].length / kUnroll);
-    return (spec_.ahead_lines + loops - 1) / loops;
+    int loops = 1;
+    for (const auto& row : spec_.rows)
+      for (const TapRun& run : row) loops += run.length / kUnroll;
+    return 2 * spec_.ahead_lines < loops ? 0 : (spec_.ahead_lines + loops - 1) / loops;
   }
 
   // r10 and r11 advance by whole iterations of the loop.
@@ -298,7 +298,6 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.residual);
   append(key, spec.narrow);
   append(key, spec.brain_products);
-  append(key, spec.ahead_bytes);
   append(key, spec.ahead_lines);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);

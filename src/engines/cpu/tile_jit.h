@@ -129,9 +129,7 @@ struct TileSpec {
   // runs that are no whole 16 elements.
   std::vector<PixelGroup> groups;
   int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
-  // Products of floats: lines of B, from this displacement on, that a later tile reads and this one fetches meanwhile.
-  int64_t ahead_bytes = 0;
-  int ahead_lines = 0;
+  int ahead_lines = 0;        // floats: lines of memory that the code fetches meanwhile, for later tiles
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
   int parameter_rows = 0;
@@ -146,15 +144,18 @@ inline constexpr int kMatrixRows = 16;
 int most_pixels(Isa isa, int vectors);
 
 /// C[pixel, :columns] = activation(bias + sum A * B + residual). A and B may be unaligned; bias has a whole panel. For integers
-/// `bias` is the panel's parameters: rows of start values, the scale, the bias and the later bias.
+/// `bias` is the panel's parameters: rows of start values, the scale, the bias and the later bias. From `ahead` on, memory is
+/// fetched as the tile's specification says.
 struct TileFunction {
-  using Code = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual, const TileSpec*);
+  /// The last parameter is the specification for code that serves all tiles, else `ahead`.
+  using Code = void (*)(const void* a, const void* b, void* c, const void* bias, const void* residual, const void*);
   Code code = nullptr;
-  const TileSpec* spec = nullptr;  // for code that serves all tiles
+  const TileSpec* spec = nullptr;
 
   explicit operator bool() const { return code != nullptr; }
-  void operator()(const void* a, const void* b, void* c, const void* bias, const void* residual) const {
-    code(a, b, c, bias, residual, spec);
+  void operator()(const void* a, const void* b, void* c, const void* bias, const void* residual,
+                  const void* ahead = nullptr) const {
+    code(a, b, c, bias, residual, spec ? spec : ahead);
   }
 };
 

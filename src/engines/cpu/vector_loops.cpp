@@ -75,6 +75,10 @@ CAIRN_TARGET_END
 
 }  // namespace
 
+float of_large_angle(ElementOp op, float x) {
+  return op == ElementOp::sin ? std::sin(x) : op == ElementOp::cos ? std::cos(x) : std::tan(x);
+}
+
 const VectorLoops& vector_loops() {
   static const VectorLoops& chosen = machine_isa() == Isa::avx512 ? avx512::kLoops
                                      : machine_isa() == Isa::avx2 ? avx2::kLoops

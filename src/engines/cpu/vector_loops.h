@@ -16,10 +16,13 @@ enum class ElementOp : uint8_t {
 #include "engines/cpu/element_table.h"
   first_one_by_one,
   last_of_vectors = first_one_by_one - 1,
-#define CAIRN_SCALAR(name, instruction, formula) instruction,
 #define CAIRN_SCALAR_PAIR(name, instruction, f32) instruction,
 #include "engines/cpu/element_table.h"
 };
+
+/// Angles that vector code reduces; sine, cosine and tangent of larger ones are those of the C library.
+inline constexpr float kMostAngle = 12000.f;
+float of_large_angle(ElementOp op, float x);
 
 /// How rows of planes are pooled: first over the rows of windows, column by column, into a row with borders, then over the
 /// `taps` of each window in that.

@@ -2,13 +2,17 @@
 // for each instruction set (vector_types.h), and that of element_recorder.cpp, which generates code from them at run
 // time. Multiply-adds are contracted if the instruction set has them.
 
+CAIRN_INLINE Floats magnitude_of(Floats x) { return floats_of(bits_of(x) & 0x7fffffff); }
+CAIRN_INLINE Ints sign_of(Floats x) { return bits_of(x) & std::numeric_limits<int32_t>::min(); }
+CAIRN_INLINE Floats with_sign(Floats x, Ints sign) { return floats_of(bits_of(x) ^ sign); }
+
 /// The maximum; NaN if either is NaN.
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
 
 /// exp to about 1 ulp from -150 to 89, where denormals are flushed to zero: x = n ln 2 + r, Taylor polynomial of degree 7 in r (|r| <= 0.347: remainder below
-/// 2^-24) times 2^n.
-CAIRN_INLINE Floats exp_within(Floats x) {
+/// 2^-24) times 2^(n + power).
+CAIRN_INLINE Floats exp_within(Floats x, float power = 0) {
   Floats n = (x * 1.44269504088896341f + 12582912.f) - 12582912.f;
   Floats r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
@@ -20,7 +24,7 @@ CAIRN_INLINE Floats exp_within(Floats x) {
   p = p * r + 0.5f;
   p = p * r + 1.f;
   p = p * r + 1.f;
-  return times_power(p, n);
+  return times_power(p, power == 0 ? n : n + power);
 }
 CAIRN_INLINE Floats at_most(Floats x, float most) { return choose(x > most, spread(most), x); }
 CAIRN_INLINE Floats at_least(Floats x, float least) { return choose(x < least, spread(least), x); }
@@ -108,7 +112,7 @@ CAIRN_INLINE Floats softplus_of(Floats x) {
 /// x P(normal < x), by exp of a polynomial fitted to log P(normal < -|x|) on [0, 6], which falls ever faster behind:
 /// within 9e-8 of the larger of 1 and |x|, and 5e-6 of the result from -5 on.
 CAIRN_INLINE Floats gelu_of(Floats x) {
-  const Floats magnitude = floats_of(bits_of(x) & 0x7fffffff);
+  const Floats magnitude = magnitude_of(x);
   Floats p = spread(-1.71990996e-08f);
   for (float c : {5.25375289e-07f, -6.86360601e-06f, 4.87253898e-05f, -0.000179120422f, -3.08283021e-05f,
                   0.00485335383f, -0.0363754614f, -0.31829925f, -0.797885515f, -0.69314718f})
@@ -124,6 +128,124 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
 CAIRN_INLINE Floats brain_of(Floats x) {
   const Ints bits = bits_of(x), odd = (bits >> 16) & 1;
   return choose(x != x, x + x, floats_of(added(bits, odd + 0x7fff) & -0x10000));
+}
+
+/// yes where the number is odd, or negative.
+CAIRN_INLINE Floats choose_odd(Ints number, Floats yes, Floats no) {
+  return choose(floats_of((number & 1) << 30) != 0.f, yes, no);
+}
+CAIRN_INLINE Floats choose_negative(Ints number, Floats yes, Floats no) {
+  return choose(floats_of((number >> 1) & 0x40000000) != 0.f, yes, no);
+}
+
+/// x + x s p(s) for the square s, p by its coefficients from the highest.
+template <int kCount>
+CAIRN_INLINE Floats odd_series(Floats x, Floats s, const float (&coefficients)[kCount]) {
+  Floats p = spread(coefficients[0]);
+  for (int i = 1; i < kCount; ++i) p = p * s + coefficients[i];
+  return x + x * (s * p);
+}
+
+/// An angle's magnitude up to kMostAngle, less whole quarter turns: the rest is in [-pi/4, pi/4]. pi/2 is taken off in parts, the
+/// first three of 11 bits, whose products with the number of turns, of 13 bits, are exact.
+struct Turned {
+  Floats rest;
+  Ints turns;  // the lowest two bits count them
+};
+CAIRN_INLINE Turned turned(Floats magnitude) {
+  const Floats shifted = magnitude * 0.63661977236758134f + 12582912.f, turns = shifted - 12582912.f;
+  Floats rest = magnitude - turns * 1.5703125f;
+  for (float part : {4.837512969970703125e-4f, 7.549533620476723e-8f, 2.5633441e-12f}) rest = rest - turns * part;
+  return {rest, bits_of(shifted)};
+}
+
+/// Polynomials fitted on [-pi/4, pi/4].
+CAIRN_INLINE Floats sin_within(Floats x, Floats square) {
+  return odd_series(x, square, {-0.000195108382f, 0.00833213149f, -0.166666542f});
+}
+CAIRN_INLINE Floats cos_within(Floats square) {
+  Floats p = spread(2.44312032e-05f);
+  for (float c : {-0.0013887306f, 0.0416666457f}) p = p * square + c;
+  const Floats start = 1.f - 0.5f * square;
+  return start + square * (square * p);
+}
+/// The sine of an angle of this magnitude and so many quarter turns more, to about 1 ulp.
+CAIRN_INLINE Floats sin_of_sum(Floats magnitude, int quarters) {
+  const Turned angle = turned(magnitude);
+  const Floats square = angle.rest * angle.rest;
+  const Ints turns = quarters == 0 ? angle.turns : minus(angle.turns, -quarters);
+  return with_sign(choose_odd(turns, cos_within(square), sin_within(angle.rest, square)), (turns & 2) << 30);
+}
+CAIRN_INLINE Floats sin_of(Floats x) {
+  const Floats magnitude = magnitude_of(x);
+  return by_library(magnitude > kMostAngle, ElementOp::sin, x, with_sign(sin_of_sum(magnitude, 0), sign_of(x)));
+}
+CAIRN_INLINE Floats cos_of(Floats x) {
+  const Floats magnitude = magnitude_of(x);
+  return by_library(magnitude > kMostAngle, ElementOp::cos, x, sin_of_sum(magnitude, 1));
+}
+CAIRN_INLINE Floats tan_of(Floats x) {
+  const Floats magnitude = magnitude_of(x);
+  const Turned angle = turned(magnitude);
+  const Floats y = odd_series(angle.rest, angle.rest * angle.rest,
+                              {0.00967652368f, 0.00261699186f, 0.0247520344f, 0.0533181954f, 0.133399677f, 0.333331095f});
+  return by_library(magnitude > kMostAngle, ElementOp::tan, x,
+                    with_sign(choose_odd(angle.turns, -1.f / y, y), sign_of(x)));
+}
+
+constexpr float kQuarter = 1.57079632679489662f, kQuarterRest = -4.37113883e-8f;  // pi/2 and what its rounding left
+
+/// The angle with the tangent x in [0, 1]; fitted.
+CAIRN_INLINE Floats atan_within(Floats x) {
+  return odd_series(x, x * x, {-0.00182718522f, 0.0110643176f, -0.031455474f, 0.0582343251f, -0.0841944627f,
+                               0.10957572f, -0.142652446f, 0.199986386f, -0.333333019f});
+}
+/// pi/2 - x
+CAIRN_INLINE Floats quarter_less(Floats x) { return kQuarter - (x - kQuarterRest); }
+CAIRN_INLINE Floats atan_of(Floats x) {
+  const Floats magnitude = magnitude_of(x);
+  const Floats angle = atan_within(choose(magnitude > 1.f, 1.f / magnitude, magnitude));
+  return with_sign(choose(magnitude > 1.f, quarter_less(angle), angle), sign_of(x));
+}
+/// The angle of the point (x, y); signs of zeros count.
+CAIRN_INLINE Floats atan2_of(Floats y, Floats x) {
+  const Floats height = magnitude_of(y), width = magnitude_of(x);
+  const Floats large = choose(height > width, height, width), small = choose(height > width, width, height);
+  Floats ratio = choose(large > 0.f, small / large, large);
+  ratio = choose(small > 3.4028235e38f, spread(1.f), ratio);  // both are infinite
+  Floats angle = atan_within(ratio);
+  angle = choose(height > width, quarter_less(angle), angle);
+  angle = choose_negative(bits_of(x), 2 * kQuarter - (angle - 2 * kQuarterRest), angle);
+  return choose((x != x) | (y != y), x + y, with_sign(angle, sign_of(y)));
+}
+
+/// asin of a magnitude up to 0.5; above, of sqrt((1 - magnitude) / 2), half the angle from there to pi/2. NaN above 1.
+CAIRN_INLINE Floats asin_part(Floats magnitude) {
+  const Floats half = 0.5f - 0.5f * magnitude, x = choose(magnitude > 0.5f, root_of(half), magnitude);
+  return odd_series(x, choose(magnitude > 0.5f, half, magnitude * magnitude),
+                    {0.0422185417f, 0.0241476148f, 0.0454770964f, 0.0749524178f, 0.166667539f});
+}
+CAIRN_INLINE Floats asin_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), part = asin_part(magnitude);
+  return with_sign(choose(magnitude > 0.5f, quarter_less(2.f * part), part), sign_of(x));
+}
+CAIRN_INLINE Floats acos_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), part = asin_part(magnitude), twice = 2.f * part;
+  const Floats outer = choose(x < 0.f, 2 * kQuarter - (twice - 2 * kQuarterRest), twice);
+  return choose(magnitude > 0.5f, outer, quarter_less(with_sign(part, sign_of(x))));
+}
+
+/// exp(x) / 2 of x above 0, which ends later than exp.
+CAIRN_INLINE Floats half_exp_of(Floats x) { return exp_within(at_most(x, 90.f), -1.f); }
+/// Series fitted below 1, where the exponentials would cancel.
+CAIRN_INLINE Floats sinh_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), half = half_exp_of(magnitude);
+  const Floats near = odd_series(magnitude, magnitude * magnitude, {0.000203774059f, 0.0083302114f, 0.166667182f});
+  return with_sign(choose(magnitude < 1.f, near, half - 0.25f / half), sign_of(x));
+}
+CAIRN_INLINE Floats cosh_of(Floats x) {
+  const Floats half = half_exp_of(magnitude_of(x));
+  return half + 0.25f / half;
 }
 
 /// Applies an instruction of the table (element_table.h) to vectors.

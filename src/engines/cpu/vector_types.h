@@ -81,6 +81,14 @@ CAIRN_INLINE Floats half_of(Floats x) {
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
+/// y, and where the mask is set what the C library makes of x.
+CAIRN_INLINE Floats by_library(Ints where, ElementOp op, Floats x, Floats y) {
+  int32_t any = 0;
+  for (int lane = 0; lane < kFloats; ++lane) any |= where[lane];
+  for (int lane = 0; any && lane < kFloats; ++lane)
+    if (where[lane]) y[lane] = of_large_angle(op, x[lane]);
+  return y;
+}
 /// x 2^n for whole n from -254 to 129.
 CAIRN_INLINE Floats times_power(Floats x, Floats n) {
 #if CAIRN_FLOATS == 16

@@ -136,9 +136,7 @@ void Winograd::add_rows(int64_t tiles) {
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
     tile.block_steps = block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
-    const int64_t lines = spec_.ic * width_ / 16;  // of the next point, which the rows fetch a part each
-    tile.ahead_lines = static_cast<int>((lines + count - 1) / count);
-    tile.ahead_bytes = (lines + i * lines / count) * 64;
+    tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));
     place->second.push_back({first, kernels_.back()->function()});
     first += rows;
@@ -187,11 +185,13 @@ size_t Winograd::scratch_size() const {
 void Winograd::multiply(int64_t tiles, int64_t panel, const float* v, const float* packed, float* m) const {
   alignas(64) static constexpr float kNoBias[64] = {};
   const std::vector<Rows>& rows = rows_.find(tiles)->second;
+  const int64_t point_floats = spec_.ic * width_;
   const float* b = packed + panel * panel_floats();
-  for (int64_t point = 0; point < points(); ++point, b += spec_.ic * width_)
-    for (const Rows& each : rows) {
-      float* to = m + point * loops_.m_point + each.first * loops_.m_tile;
-      each.function(v + point * loops_.v_point + each.first * loops_.v_tile, b, to, kNoBias, to);
+  for (int64_t point = 0; point < points(); ++point, b += point_floats)
+    for (size_t i = 0; i < rows.size(); ++i) {  // which fetch a part each of the next point's panel
+      float* to = m + point * loops_.m_point + rows[i].first * loops_.m_tile;
+      rows[i].function(v + point * loops_.v_point + rows[i].first * loops_.v_tile, b, to, kNoBias, to,
+                       b + point_floats * (rows.size() + i) / rows.size());
     }
 }
 
