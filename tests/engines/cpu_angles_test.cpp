@@ -1,0 +1,106 @@
+// Functions of angles, of exponentials and of the inverse of both in vector code: within two units in the last place of the C
+// library's in f64, at zeros of the function and beyond the angles that vectors reduce as well.
+#include <functional>
+#include <limits>
+
+#include "engines/cpu/vector_loops.h"
+#include "engines/cpu_reference.h"
+
+namespace cairn {
+namespace {
+
+constexpr float kLeast = std::numeric_limits<float>::min(), kInfinite = std::numeric_limits<float>::infinity();
+
+std::vector<float> computed(ElementOp op, std::vector<float> x, std::vector<float> y) {
+  const size_t count = x.size(), whole = (count / kElementTile + 1) * kElementTile;
+  std::vector<float> result(whole);
+  x.resize(whole), y.resize(whole);
+  for (size_t i = 0; i < whole; i += kElementTile)
+    vector_loops().execute(op, 0, 0, &x[i], &y[i], &y[i], &result[i]);
+  result.resize(count);
+  return result;
+}
+
+/// Between a float and an exact number, in places of the last digit that a float of its size has; what is below the normal ones counts
+/// as zero.
+double places(float found, double exact) {
+  if (std::isnan(exact) || std::isnan(found)) return std::isnan(exact) == std::isnan(found) ? 0 : kInfinite;
+  if (std::abs(exact) < kLeast) return std::abs(found) <= kLeast ? 0 : kInfinite;
+  if (static_cast<double>(found) == exact || static_cast<float>(exact) == found) return 0;
+  return std::abs(static_cast<double>(found) - exact) / std::ldexp(1, std::ilogb(exact) - 23);
+}
+
+void expect_near(ElementOp op, const std::vector<float>& x, const std::vector<float>& y,
+                 const std::function<double(double, double)>& exact) {
+  const std::vector<float> found = computed(op, x, y);
+  double worst = 0;
+  size_t at = 0;
+  for (size_t i = 0; i < x.size(); ++i)
+    if (const double off = places(found[i], exact(x[i], y[i])); off > worst) worst = off, at = i;
+  RecordProperty("places", std::to_string(worst));
+  EXPECT_LE(worst, 2) << "operation " << static_cast<int>(op) << " of " << x[at] << ", " << y[at] << ": " << found[at]
+                      << ", not " << exact(x[at], y[at]);
+}
+void expect_near(ElementOp op, const std::vector<float>& x, double (*exact)(double)) {
+  expect_near(op, x, x, [=](double each, double) { return exact(each); });
+}
+
+/// Over ever smaller ranges around 0, and edges.
+std::vector<float> ranged(float most) {
+  Random random(5);
+  std::vector<float> values{0.f, -0.f, 1.f, -1.f, 0.5f, -0.5f, kInfinite, -kInfinite, std::nanf("")};
+  for (float range = most; range > most * 1e-4f; range /= 2)
+    for (float each : random.floats(2000, -range, range)) values.push_back(each);
+  for (float& value : values)
+    if (std::abs(value) < kLeast) value = 0;
+  return values;
+}
+
+TEST(CpuAngles, functions_of_angles_are_within_two_places) {
+  std::vector<float> angles = ranged(3 * kMostAngle);
+  for (int quarters = -8000; quarters <= 8000; ++quarters) {  // where the functions are zero or infinite
+    const auto near = static_cast<float>(quarters * M_PI_2);
+    for (float each : {near, std::nextafter(near, kInfinite), std::nextafter(near, -kInfinite)})
+      if (std::abs(each) >= kLeast) angles.push_back(each);
+  }
+  for (float each : {1e5f, 16367173.f * 0x1p72f, 3e38f}) angles.push_back(each);
+  expect_near(ElementOp::sin, angles, std::sin);
+  expect_near(ElementOp::cos, angles, std::cos);
+  expect_near(ElementOp::tan, angles, std::tan);
+}
+
+TEST(CpuAngles, angles_of_numbers_are_within_two_places) {
+  expect_near(ElementOp::asin, ranged(1.001f), std::asin);
+  expect_near(ElementOp::acos, ranged(1.001f), std::acos);
+  expect_near(ElementOp::atan, ranged(1e4f), std::atan);
+  expect_near(ElementOp::atan, ranged(2), std::atan);
+}
+
+TEST(CpuAngles, angles_of_points_are_within_two_places) {
+  Random random(6);
+  std::vector<float> x, y;
+  const float edges[] = {0.f, -0.f, 1.f, -1.f, 3e38f, -3e38f, kInfinite, -kInfinite, std::nanf("")};
+  for (float a : edges)
+    for (float b : edges) y.push_back(a), x.push_back(b);
+  for (float range : {1.f, 1e3f, 1e-3f})
+    for (int i = 0; i < 3000; ++i)
+      y.push_back(random.floats(1, -1, 1)[0]), x.push_back(random.floats(1, -range, range)[0]);
+  expect_near(ElementOp::atan2, y, x, [](double a, double b) { return std::atan2(a, b); });
+}
+
+TEST(CpuAngles, hyperbolic_functions_are_within_two_places) {
+  expect_near(ElementOp::sinh, ranged(95), std::sinh);
+  expect_near(ElementOp::cosh, ranged(95), std::cosh);
+}
+
+TEST(CpuAngles, zeros_keep_their_sign) {
+  for (ElementOp op : {ElementOp::sin, ElementOp::tan, ElementOp::asin, ElementOp::atan, ElementOp::sinh})
+    for (float zero : {0.f, -0.f}) {
+      const float found = computed(op, {zero}, {zero})[0];
+      EXPECT_EQ(found, 0.f);
+      EXPECT_EQ(std::signbit(found), std::signbit(zero)) << static_cast<int>(op);
+    }
+}
+
+}  // namespace
+}  // namespace cairn
