@@ -80,9 +80,10 @@ CAIRN_FUNCTION("acos", acos, acos_of(x), std::acos(x))
 CAIRN_FUNCTION("atan", atan, atan_of(x), std::atan(x))
 CAIRN_FUNCTION("sinh", sinh, sinh_of(x), std::sinh(x))
 CAIRN_FUNCTION("cosh", cosh, cosh_of(x), std::cosh(x))
+CAIRN_FUNCTION("erfc", erfc, erfc_of(x), std::erfc(x))
 CAIRN_VECTOR("atan2", atan2, atan2_of(x, y))
+CAIRN_VECTOR("pow", pow, pow_of(x, y))
 
-CAIRN_SCALAR_PAIR("pow", pow, std::pow(x, y))
 CAIRN_SCALAR_PAIR("truncate_mod", truncate_mod, std::fmod(x, y))
 CAIRN_SCALAR_PAIR("mod", mod, rest_below(x, y))
 CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
@@ -90,7 +91,6 @@ CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
 CAIRN_WIDE("asinh", std::asinh(x))
 CAIRN_WIDE("acosh", std::acosh(x))
 CAIRN_WIDE("atanh", std::atanh(x))
-CAIRN_WIDE("erfc", std::erfc(x))
 
 #undef CAIRN_VECTOR
 #undef CAIRN_VECTOR_WITH

@@ -10,12 +10,8 @@ CAIRN_INLINE Floats with_sign(Floats x, Ints sign) { return floats_of(bits_of(x)
 CAIRN_INLINE Floats larger(Floats a, Floats b) { return choose((a > b) | (a != a), a, b); }
 CAIRN_INLINE Floats smaller(Floats a, Floats b) { return choose((a < b) | (a != a), a, b); }
 
-/// exp to about 1 ulp from -150 to 89, where denormals are flushed to zero: x = n ln 2 + r, Taylor polynomial of degree 7 in r (|r| <= 0.347: remainder below
-/// 2^-24) times 2^(n + power).
-CAIRN_INLINE Floats exp_within(Floats x, float power = 0) {
-  Floats n = (x * 1.44269504088896341f + 12582912.f) - 12582912.f;
-  Floats r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
+/// exp(r) 2^n by the Taylor polynomial of degree 7 for |r| <= 0.347, whose remainder is below 2^-24; n whole.
+CAIRN_INLINE Floats exp_reduced(Floats r, Floats n) {
   Floats p = spread(1.f / 5040);
   p = p * r + 1.f / 720;
   p = p * r + 1.f / 120;
@@ -24,7 +20,18 @@ CAIRN_INLINE Floats exp_within(Floats x, float power = 0) {
   p = p * r + 0.5f;
   p = p * r + 1.f;
   p = p * r + 1.f;
-  return times_power(p, power == 0 ? n : n + power);
+  return times_power(p, n);
+}
+CAIRN_INLINE Floats whole_powers(Floats x) { return (x * 1.44269504088896341f + 12582912.f) - 12582912.f; }
+/// x - n ln 2
+CAIRN_INLINE Floats less_powers(Floats x, Floats n) {
+  const Floats r = x - n * 0.693359375f;
+  return r + n * 2.12194440e-4f;
+}
+/// exp to about 1 ulp from -150 to 89, where denormals are flushed to zero.
+CAIRN_INLINE Floats exp_within(Floats x) {
+  const Floats n = whole_powers(x);
+  return exp_reduced(less_powers(x, n), n);
 }
 CAIRN_INLINE Floats at_most(Floats x, float most) { return choose(x > most, spread(most), x); }
 CAIRN_INLINE Floats at_least(Floats x, float least) { return choose(x < least, spread(least), x); }
@@ -236,7 +243,10 @@ CAIRN_INLINE Floats acos_of(Floats x) {
 }
 
 /// exp(x) / 2 of x above 0, which ends later than exp.
-CAIRN_INLINE Floats half_exp_of(Floats x) { return exp_within(at_most(x, 90.f), -1.f); }
+CAIRN_INLINE Floats half_exp_of(Floats x) {
+  const Floats most = at_most(x, 90.f), n = whole_powers(most);
+  return exp_reduced(less_powers(most, n), n - 1.f);
+}
 /// Series fitted below 1, where the exponentials would cancel.
 CAIRN_INLINE Floats sinh_of(Floats x) {
   const Floats magnitude = magnitude_of(x), half = half_exp_of(magnitude);
@@ -246,6 +256,68 @@ CAIRN_INLINE Floats sinh_of(Floats x) {
 CAIRN_INLINE Floats cosh_of(Floats x) {
   const Floats half = half_exp_of(magnitude_of(x));
   return half + 0.25f / half;
+}
+
+/// exp of a sum whose second term is small, or the first beyond all results.
+CAIRN_INLINE Floats exp_of_sum(Floats x, Floats rest) {
+  const Floats within = at_least(at_most(x, 89.f), -150.f), n = whole_powers(within);
+  return exp_reduced(less_powers(within, n) + choose(within == x, rest, Floats{}), n);
+}
+/// The first 12 of 24 digits, so that products of two such numbers are exact.
+CAIRN_INLINE Floats first_digits(Floats x) { return floats_of(bits_of(x) & -0x1000); }
+
+/// exp(-x^2) times a polynomial in 1 / (1 + x / 2), fitted to 9.3, from where on it is 0; x^2 as a sum. Below 0, 2 less that.
+CAIRN_INLINE Floats erfc_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), high = first_digits(at_most(magnitude, 100.f));
+  const Floats t = 1.f / (1.f + 0.5f * magnitude);
+  Floats p = spread(0.033835377f);
+  for (float c : {-0.179509031f, 0.351263885f, -0.244110386f, -0.0656467473f, 0.0632639363f, 0.0429632023f, 0.18896168f,
+                  0.244578999f, 0.282313225f, 0.282085863f})
+    p = p * t + c;
+  const Floats rest = (high - magnitude) * (high + magnitude);
+  const Floats tail = exp_of_sum(-(high * high), rest) * (p * t);
+  return choose(x < 0.f, 2.f - tail, tail);
+}
+
+/// log(x) of normal numbers as a sum, the first term of 12 digits: x = m 2^e as log_of does it, and the quotient (m - 1) / (m + 1)
+/// as a sum by what its first digits leave of m - 1.
+struct Sum {
+  Floats high, low;
+};
+CAIRN_INLINE Sum log_as_sum(Floats x) {
+  const Ints exponent = minus(bits_of(x), 0x3f3504f3) >> 23;
+  const Floats m = floats_of(minus(bits_of(x), exponent << 23)), e = to_floats(exponent);
+  const Floats above = m + 1.f, below = m - 1.f, share = 1.f / above, s = below * share;
+  const Floats high = first_digits(s), above_high = first_digits(above), above_low = m - (above_high - 1.f);
+  Floats left = below - high * above_high;
+  left = left - high * above_low;
+  const Floats low = left * share, square = s * s;
+  Floats p = spread(2.f / 11);
+  for (float c : {2.f / 9, 2.f / 7, 2.f / 5, 2.f / 3}) p = p * square + c;
+  Floats rest = (low + low) + s * (square * p);
+  rest = rest - e * 2.12194440e-4f;
+  const Floats twice = high + high;
+  const Floats most = first_digits((twice + e * 0.693359375f) + rest);
+  return {most, ((e * 0.693359375f - most) + twice) + rest};
+}
+
+/// x^y by exp(y log x), the product as a sum; as the C library's at zeros, infinities and NaN, and below 0.
+CAIRN_INLINE Floats pow_of(Floats x, Floats y) {
+  constexpr float kMost = 3.4028235e38f, kSurely = 1e10f;  // of y, beyond all results but of 1
+  const Floats magnitude = magnitude_of(x), one = spread(1.f), zero = spread(0.f), infinite = spread(__builtin_inff());
+  const Sum log = log_as_sum(magnitude);
+  const Floats power = at_least(at_most(y, kSurely), -kSurely), power_high = first_digits(power);
+  const Floats rest = at_most(power * log.low, kMost) + (power - power_high) * log.high;
+  const Floats product = power_high * log.high, sum = product + rest;
+  Floats result = exp_of_sum(sum, (product - sum) + rest);
+  result = choose(magnitude < 1.17549435e-38f, choose(y < 0.f, infinite, zero), result);
+  result = choose(magnitude > kMost, choose(y < 0.f, zero, infinite), result);
+  const Floats half = 0.5f * y, floor = floor_of(y);
+  const Floats sign = choose((floor == y) & (floor_of(half) != half), floats_of(sign_of(x)), zero);
+  result = with_sign(result, bits_of(sign));
+  result = choose((x < 0.f) & (floor != y) & (magnitude <= kMost), spread(__builtin_nanf("")), result);
+  result = choose((x != x) | (y != y), x + y, result);
+  return choose((x == 1.f) | (y == 0.f), one, result);
 }
 
 /// Applies an instruction of the table (element_table.h) to vectors.
