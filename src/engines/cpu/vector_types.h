@@ -82,7 +82,8 @@ CAIRN_INLINE Floats half_of(Floats x) {
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
 /// y, and where the mask is set what the C library makes of x.
-CAIRN_INLINE Floats by_library(Ints where, ElementOp op, Floats x, Floats y) {
+template <class Op>
+CAIRN_INLINE Floats by_library(Ints where, Op op, Floats x, Floats y) {
   int32_t any = 0;
   for (int lane = 0; lane < kFloats; ++lane) any |= where[lane];
   for (int lane = 0; any && lane < kFloats; ++lane)

@@ -1,4 +1,4 @@
-// Functions of angles, of exponentials and of the inverse of both in vector code: within two units in the last place of the C
+// Functions of angles, their inverse, powers and what is made of exponentials, in vector code: within two units in the last place of the C
 // library's in f64, at zeros of the function and beyond the angles that vectors reduce as well.
 #include <functional>
 #include <limits>
@@ -56,7 +56,7 @@ std::vector<float> ranged(float most) {
   return values;
 }
 
-TEST(CpuAngles, functions_of_angles_are_within_two_places) {
+TEST(CpuFunctions, functions_of_angles_are_within_two_places) {
   std::vector<float> angles = ranged(3 * kMostAngle);
   for (int quarters = -8000; quarters <= 8000; ++quarters) {  // where the functions are zero or infinite
     const auto near = static_cast<float>(quarters * M_PI_2);
@@ -69,14 +69,14 @@ TEST(CpuAngles, functions_of_angles_are_within_two_places) {
   expect_near(ElementOp::tan, angles, std::tan);
 }
 
-TEST(CpuAngles, angles_of_numbers_are_within_two_places) {
+TEST(CpuFunctions, angles_of_numbers_are_within_two_places) {
   expect_near(ElementOp::asin, ranged(1.001f), std::asin);
   expect_near(ElementOp::acos, ranged(1.001f), std::acos);
   expect_near(ElementOp::atan, ranged(1e4f), std::atan);
   expect_near(ElementOp::atan, ranged(2), std::atan);
 }
 
-TEST(CpuAngles, angles_of_points_are_within_two_places) {
+TEST(CpuFunctions, angles_of_points_are_within_two_places) {
   Random random(6);
   std::vector<float> x, y;
   const float edges[] = {0.f, -0.f, 1.f, -1.f, 3e38f, -3e38f, kInfinite, -kInfinite, std::nanf("")};
@@ -88,12 +88,27 @@ TEST(CpuAngles, angles_of_points_are_within_two_places) {
   expect_near(ElementOp::atan2, y, x, [](double a, double b) { return std::atan2(a, b); });
 }
 
-TEST(CpuAngles, hyperbolic_functions_are_within_two_places) {
+TEST(CpuFunctions, hyperbolic_functions_are_within_two_places) {
   expect_near(ElementOp::sinh, ranged(95), std::sinh);
   expect_near(ElementOp::cosh, ranged(95), std::cosh);
 }
 
-TEST(CpuAngles, zeros_keep_their_sign) {
+TEST(CpuFunctions, error_functions_below_the_tail_are_within_two_places) { expect_near(ElementOp::erfc, ranged(9), std::erfc); }
+
+TEST(CpuFunctions, powers_are_within_two_places) {
+  Random random(7);
+  std::vector<float> x, y;
+  const float edges[] = {0.f, -0.f, 1.f, -1.f, 0.5f, 2.f, -2.f, 3.f, -3.f, 1.5f, -8.f, 1e30f, -1e30f, 1.0000001f, 0.9999999f,
+                         16777216.f, 16777215.f, -16777215.f, kInfinite, -kInfinite, std::nanf("")};
+  for (float a : edges)
+    for (float b : edges) x.push_back(a), y.push_back(b);
+  for (float range : {0.01f, 1.f, 20.f, 1e6f})
+    for (int i = 0; i < 5000; ++i)
+      x.push_back(std::exp(random.floats(1, -80, 80)[0] / std::max(1.f, range))), y.push_back(random.floats(1, -range, range)[0]);
+  expect_near(ElementOp::pow, x, y, [](double a, double b) { return std::pow(a, b); });
+}
+
+TEST(CpuFunctions, zeros_keep_their_sign) {
   for (ElementOp op : {ElementOp::sin, ElementOp::tan, ElementOp::asin, ElementOp::atan, ElementOp::sinh})
     for (float zero : {0.f, -0.f}) {
       const float found = computed(op, {zero}, {zero})[0];
