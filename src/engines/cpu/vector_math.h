@@ -59,13 +59,17 @@ CAIRN_INLINE Floats tanh_of(Floats x) {
   return choose(magnitude < 0.5f, small, large);
 }
 
-/// Odd polynomial fitted on [-1, 1]; outside, 1 - exp of a polynomial fitted to log(erfc). Relative error below 2e-7.
-CAIRN_INLINE Floats erf_of(Floats x) {
-  Floats square = x * x;
-  Floats near = spread(-9.673590284e-06f);
+/// erf(x) / x on [-1, 1], fitted.
+CAIRN_INLINE Floats erf_slope(Floats square) {
+  Floats p = spread(-9.673590284e-06f);
   for (float c : {0.00011268253729f, -0.00084843963850f, 0.0052210530923f, -0.026865437627f, 0.1128378287f,
                   -0.37612637877f, 1.1283792257f})
-    near = near * square + c;
+    p = p * square + c;
+  return p;
+}
+/// Outside [-1, 1], 1 - exp of a polynomial fitted to log(erfc). Relative error below 2e-7.
+CAIRN_INLINE Floats erf_of(Floats x) {
+  const Floats near = erf_slope(x * x);
   Floats magnitude = choose(x < 0.f, -x, x);
   magnitude = choose(magnitude > 4.f, spread(4.f), magnitude);
   Floats far = spread(-4.9867292517e-08f);
@@ -266,7 +270,8 @@ CAIRN_INLINE Floats exp_of_sum(Floats x, Floats rest) {
 /// The first 12 of 24 digits, so that products of two such numbers are exact.
 CAIRN_INLINE Floats first_digits(Floats x) { return floats_of(bits_of(x) & -0x1000); }
 
-/// exp(-x^2) times a polynomial in 1 / (1 + x / 2), fitted to 9.3, from where on it is 0; x^2 as a sum. Below 0, 2 less that.
+/// From 0.5 on exp(-x^2) times a polynomial in 1 / (1 + x / 2), fitted to 9.3, from where on it is 0; x^2 as a sum. Below -0.5, 2 less
+/// that, between 1 - erf.
 CAIRN_INLINE Floats erfc_of(Floats x) {
   const Floats magnitude = magnitude_of(x), high = first_digits(at_most(magnitude, 100.f));
   const Floats t = 1.f / (1.f + 0.5f * magnitude);
@@ -276,7 +281,8 @@ CAIRN_INLINE Floats erfc_of(Floats x) {
     p = p * t + c;
   const Floats rest = (high - magnitude) * (high + magnitude);
   const Floats tail = exp_of_sum(-(high * high), rest) * (p * t);
-  return choose(x < 0.f, 2.f - tail, tail);
+  const Floats far = choose(x < 0.f, 2.f - tail, tail);
+  return choose(magnitude < 0.5f, 1.f - x * erf_slope(x * x), far);
 }
 
 /// log(x) of normal numbers as a sum, the first term of 12 digits: x = m 2^e as log_of does it, and the quotient (m - 1) / (m + 1)
