@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from cases.nets_other import dense
-from cases.nets_scans import Weights
+from cases.nets_scans import Weights, dense
 from cases.nets_vision import Call, PlainAttention, conv, excite, head, image, normal, residual
 
 
@@ -270,7 +269,7 @@ def masks_by_prompts():
         memory = picture.flatten(2).transpose(1, 2)
         for layer in p["layers"]:
             tokens = layer["n1"](tokens + attend(layer["self"], tokens, tokens, tokens))
-            tokens = layer["n2"](tokens + attend(layer["to"], tokens, memory, memory))
+            tokens = layer["n2"](tokens + attend(layer["over"], tokens, memory, memory))
             tokens = layer["n3"](tokens + layer["ffn"](tokens))
             memory = layer["n4"](memory + attend(layer["back"], memory, tokens, tokens))
         larger = p["up"](memory.transpose(1, 2).reshape(1, 128, 32, 32))
@@ -280,7 +279,7 @@ def masks_by_prompts():
         return nn.ModuleDict({name: nn.Linear(128, 128) for name in ("q", "k", "v", "out")})
 
     def layer():
-        return nn.ModuleDict({"self": attention(), "to": attention(), "back": attention(), "ffn": dense([128, 512, 128]),
+        return nn.ModuleDict({"self": attention(), "over": attention(), "back": attention(), "ffn": dense([128, 512, 128]),
                               **{f"n{i}": nn.LayerNorm(128) for i in (1, 2, 3, 4)}})  # fmt: skip
 
     up = nn.Sequential(nn.ConvTranspose2d(128, 32, 2, 2), nn.GroupNorm(1, 32), nn.GELU(), nn.ConvTranspose2d(32, 16, 2, 2), nn.GELU())

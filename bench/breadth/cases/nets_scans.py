@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-from cases.nets_other import dense, tokens
+from cases import nets_other
+from cases.nets_other import tokens
 from cases.nets_vision import Call, normal
 
 
@@ -13,6 +14,10 @@ class Weights(nn.Module):
     def __init__(self, *dims):
         super().__init__()
         self.weight = nn.Parameter(torch.rand(*dims))
+
+
+def dense(widths, activation=nn.ReLU):
+    return nets_other.dense(widths, activation)[0]
 
 
 def selective_scan():
@@ -107,10 +112,12 @@ def mixing_by_waves():
         def __init__(self):
             super().__init__()
             self.n1, self.n2, self.ffn = nn.LayerNorm(128), nn.LayerNorm(128), dense([128, 512, 128], nn.GELU)
-            self.along, self.across = waves(64), waves(128)
+            for name, n in (("along", 64), ("across", 128)):
+                for kind, wave in zip(("even", "odd"), waves(n), strict=True):
+                    self.register_buffer(f"{name}_{kind}", wave)
 
         def forward(self, x):
-            x = self.n1(x + self.along[0] @ x @ self.across[0] - self.along[1] @ x @ self.across[1])
+            x = self.n1(x + self.along_even @ x @ self.across_even - self.along_odd @ x @ self.across_odd)
             return self.n2(x + self.ffn(x))
 
     return nn.Sequential(nn.Embedding(5000, 128), *[Block() for _ in range(4)], nn.Linear(128, 16)), tokens(1, 64)
@@ -171,7 +178,7 @@ def speech_decoder_by_places():
     """Tacotron's decoder: attention that sees where it was, over eight steps."""
 
     def run(p, memory):
-        keys = p["keys"](memory)
+        keys = p["key"](memory)
         h, c, context = torch.zeros(1, 128), torch.zeros(1, 128), torch.zeros(1, 128)
         weights, frame, made = torch.zeros(1, 1, 60), torch.zeros(1, 80), []
         for _ in range(8):
@@ -185,7 +192,7 @@ def speech_decoder_by_places():
             made.append(frame)
         return torch.stack(made, 2)
 
-    return Call(run, keys=nn.Linear(128, 64), cell=nn.LSTMCell(256, 128), before=dense([80, 128, 128]), places=nn.Linear(16, 64, False),
+    return Call(run, key=nn.Linear(128, 64), cell=nn.LSTMCell(256, 128), before=dense([80, 128, 128]), places=nn.Linear(16, 64, False),
                 seen=nn.Conv1d(1, 16, 15, padding=7), energy=nn.Linear(64, 1), query=nn.Linear(128, 64), frame=nn.Linear(256, 80)), \
         normal(1, 60, 128)  # fmt: skip
 
