@@ -315,7 +315,7 @@ def diffusion_transformer():
                 out=nn.Linear(192, 16)), normal(1, 4, 16, 16), np.array([500.0], np.float32)  # fmt: skip
 
 
-def hidden_units_of_pose():
+def joints_of_a_pose():
     """Joint rotations of two angles and an axis chained along limbs: sines, inverse cosines, cross products."""
 
     def run(p, x):

@@ -211,9 +211,9 @@ def radiance_field():
         density, feature = F.relu(p["density"](h))[..., 0], p["feature"](h)
         seen = waves(ways / ways.norm(dim=-1, keepdim=True), 4)[:, None].expand(-1, 32, -1)
         colour = torch.sigmoid(p["colour"](torch.cat([feature, seen], -1)))
-        opacity = 1 - torch.exp(-density * 0.125)
-        clear = torch.cumprod(torch.cat([torch.ones(32, 1), 1 - opacity[:, :-1] + 1e-10], 1), 1)
-        return ((opacity * clear)[..., None] * colour).sum(1)
+        depth = density * 0.125
+        clear = torch.exp(depth - torch.cumsum(depth, 1))
+        return ((clear * (1 - torch.exp(-depth)))[..., None] * colour).sum(1)
 
     return Call(run, trunk=nn.Sequential(dense([63, 128, 128, 128, 128]), nn.ReLU()), density=nn.Linear(128, 1), feature=nn.Linear(128, 128),
                 colour=dense([155, 64, 3])), normal(32, 3), normal(32, 3) + 0.1  # fmt: skip
