@@ -82,8 +82,23 @@ void tell_unread(const tensorflow::Node& node, size_t results, std::span<const t
                  fmt::join(unread, ", "), printable(node.name), printable(node.op));
 }
 
+/// Whether the node hands on a value of a loop of which another value is read: its counter, or a list. Notes it.
+bool is_left_by_loop(const tensorflow::GraphDef& graph, const tensorflow::Users& users, const tensorflow::Node& node,
+                     const ImportOptions& options) {
+  if (node.op != "Exit" || node.inputs.empty()) return false;
+  const auto is_read = [&](tensorflow::Edge user) {
+    const auto readers = users.of(user.node);
+    return graph.nodes[user.node].op == "Exit" &&
+           !std::all_of(readers.begin(), readers.end(), [](tensorflow::Edge reader) { return reader.is_control(); });
+  };
+  const auto values = users.of(node.inputs[0].node);
+  if (std::none_of(values.begin(), values.end(), is_read)) return false;
+  options.tell("'{}' is no output, as another value of its loop is read; --out_nodes can name it", printable(node.name));
+  return true;
+}
+
 /// The outputs of a graph that names none: the results of nodes that no other node uses. Not those of auxiliary nodes
-/// (checks, summaries, savers), and not those that do not depend on an input, unless none does.
+/// (checks, summaries, savers), of loops of which others are used, and not those that do not depend on an input, unless none does.
 std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, const ImportOptions& options) {
   const tensorflow::Library library(graph);
   const tensorflow::Users users(graph.nodes);
@@ -98,6 +113,7 @@ std::vector<tensorflow::Edge> graph_ends(const tensorflow::GraphDef& graph, cons
       continue;
     const auto readers = users.of(at);
     if (std::all_of(readers.begin(), readers.end(), [](tensorflow::Edge user) { return user.is_control(); })) {
+      if (is_left_by_loop(graph, users, node, options)) continue;
       const std::vector<std::string_view> results = tensorflow::result_names(node, library);
       for (size_t i = 0; i < results.size(); ++i)
         if (!is_beside(node, results[i], *graph.model))

@@ -58,8 +58,26 @@ std::vector<int64_t> matrix_offsets(Dims operand, const Dims& batch) {
   return offsets;
 }
 
+constexpr int64_t kMostProducts = 1 << 20;
+
+Refusal set_offsets(TileProblem& problem, const Dims& x, const Dims& weights, const Dims& batch) {
+  if (*element_count(batch) > kMostProducts) return fmt::format("has more than {} matrices", kMostProducts);
+  const auto from = matrix_offsets(x, batch), by = matrix_offsets(weights, batch);
+  problem.offsets.clear();
+  for (size_t i = 0; i < from.size(); ++i) problem.offsets.push_back({from[i], by[i]});
+  return std::nullopt;
+}
+
+/// Products of matrices `a` and single columns `b`: the matrices are the weights.
+Refusal read_column(TileProblem& problem, const Dims& a, const Dims& b, const Dims& batch) {
+  ConvSpec& spec = problem.spec;
+  std::swap(problem.x, problem.weights);
+  spec.oc = a[a.size() - (spec.transposed_x ? 1 : 2)];
+  problem.transposed = !std::exchange(spec.transposed_x, false);
+  return set_offsets(problem, b, a, batch);
+}
+
 Refusal read_product(TileProblem& problem) {
-  constexpr int64_t kMostProducts = 1 << 20;
   const Node& node = *problem.contraction.node;
   const Dims a = node.inputs[0]->type.shape.sizes(), b = node.inputs[1]->type.shape.sizes();
   const Dims result = node.result()->type.shape.sizes();
@@ -69,23 +87,16 @@ Refusal read_product(TileProblem& problem) {
   spec.ic = a[a.size() - (spec.transposed_x ? 2 : 1)];
   spec.oc = result.back();
   const Dims batch(result.begin(), result.end() - 2);
-  if (spec.transposed_x && spec.oc == 1 && a.size() == 2 && b.size() == 2 && !problem.contraction.epilogue.bias) {
-    // The column of a transposed matrix and a vector is a row of the vector and the matrix.
-    std::swap(problem.x, problem.weights);
-    spec.transposed_x = problem.transposed = false;
-    spec.oc = result[0];
-    return std::nullopt;
-  }
+  // The column that a matrix makes of a vector is the row that the vector makes of the transposed matrix.
+  const bool is_column = spec.oc == 1 && !problem.contraction.epilogue.bias && !problem.contraction.stored;
+  if (is_column && (constant_of(node.inputs[0]) || (spec.transposed_x && a.size() == 2 && b.size() == 2)))
+    return read_column(problem, a, b, batch);
   if (b.size() == 2 && !spec.transposed_x) {  // the rows of all matrices form one list
     spec.w = spec.ow = *element_count(a) / std::max<int64_t>(1, spec.ic);
     return std::nullopt;
   }
   spec.w = spec.ow = result[result.size() - 2];
-  if (*element_count(batch) > kMostProducts) return fmt::format("has more than {} matrices", kMostProducts);
-  const auto x = matrix_offsets(a, batch), weights = matrix_offsets(b, batch);
-  problem.offsets.clear();
-  for (size_t i = 0; i < x.size(); ++i) problem.offsets.push_back({x[i], weights[i]});
-  return std::nullopt;
+  return set_offsets(problem, a, b, batch);
 }
 
 Refusal read_stored(TileProblem& problem) {
