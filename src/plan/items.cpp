@@ -17,7 +17,8 @@ bool is_constant(const Node& node) {
 
 // Schedules the items. An item is ready once its inputs are computed. Among ready items those that update a param or
 // yield only results of the function go first, so that the live ranges of gradients are short; the others follow
-// program order. What needs the results of collectives comes after what does not, so that they go on meanwhile. Scans wait
+// program order, but what makes much of little (a gather of weights) comes right before its first reader, so that it is
+// still in the cache there and lives briefly. What needs the results of collectives comes after what does not, so that they go on meanwhile. Scans wait
 // until nothing else is ready, so that those that may run at once are neighbours.
 class Order {
  public:
@@ -40,10 +41,17 @@ class Order {
 
   /// Sorts the items; false when some form a cycle.
   bool sort() {
+    std::vector<std::pair<size_t, bool>> turn(items_.list.size());  // in program order; false: before the item there
+    for (size_t i = 0; i < turn.size(); ++i) {
+      turn[i] = {place(i), true};
+      for (size_t follower : followers_[i])
+        if (const std::pair before{place(follower), false}; makes_much(i) && (turn[i].second || before < turn[i]))
+          turn[i] = before;
+    }
     auto later = [&](size_t a, size_t b) {
       if (level_[a] != level_[b]) return level_[a] > level_[b];
       if (scan_[a] != scan_[b]) return bool{scan_[a]};
-      return first_[a] != first_[b] ? bool{first_[b]} : place(a) > place(b);
+      return first_[a] != first_[b] ? bool{first_[b]} : std::pair(turn[a], a) > std::pair(turn[b], b);
     };
     std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
     for (size_t i = 0; i < waits_.size(); ++i)
@@ -77,6 +85,23 @@ class Order {
 
  private:
   size_t place(size_t item) const { return position_.at(&items_.list[item].group.last()); }
+
+  /// Whether the results are many times as large as what is computed to make them.
+  bool makes_much(size_t item) const {
+    constexpr int64_t kTimes = 16, kLeast = 64 << 10;
+    const Group& group = items_.list[item].group;
+    int64_t made = 0, read = 0;
+    for (const Node* node : group.nodes)
+      if (!node->op->pure() || !node->regions.empty()) return false;
+    for (const auto* list : {&group.outputs, &group.inputs})
+      for (const Value* value : *list) {
+        const bool stays = !items_.behind_views(value)->producer || constant_of(value);
+        if (list == &group.inputs && stays) continue;
+        if (!value->type.is_tensor() || !value->type.is_static()) return false;
+        (list == &group.outputs ? made : read) += static_cast<int64_t>(storage_bytes(value->type));
+      }
+    return made >= std::max(kLeast, kTimes * read);
+  }
 
   void after(size_t earlier, size_t later) {
     if (earlier == later) return;
