@@ -184,6 +184,20 @@ TEST(Plan, UpdatesComeAsSoonAsTheirGradient) {
   EXPECT_EQ(kernels(*plan).substr(0, 42), "reference/exp reference/sub reference/tanh");
 }
 
+TEST(Plan, WhatMakesMuchOfLittleComesRightBeforeItsReader) {
+  auto [module, plan] = planned(R"(
+  func @main(%a: f32[8, 4096], %b: f32[8, 4096], %i: i32[32]) -> (%y: f32[32, 4096]) {
+    %c = gather %a, %i : f32[32, 4096]
+    %d = gather %b, %i : f32[32, 4096]
+    %e = exp %c : f32[32, 4096]
+    %f = tanh %d : f32[32, 4096]
+    %y = add %e, %f : f32[32, 4096]
+    return %y
+  })",
+                                {&reference_engine()});
+  EXPECT_EQ(kernels(*plan), "reference/gather reference/exp reference/gather reference/tanh reference/add");
+}
+
 // The backward pass makes %d, %e and %c; the collectives of %d and %c update params.
 Planned backward_pass() {
   return planned(R"(
