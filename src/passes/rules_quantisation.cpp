@@ -78,6 +78,41 @@ bool scales_move(const Match& m) {
   return m.type().shape.ranked && m["s"]->type.shape.ranked && m["z"]->type.shape.ranked && moves("s") && moves("z");
 }
 
+/// For each dim after a reshape the dim before it, or none; nothing where it does more than insert and drop dims of one.
+std::optional<std::vector<std::optional<size_t>>> dims_kept(const Type& from, const Type& to) {
+  if (!from.is_static() || !to.is_static()) return std::nullopt;
+  const auto before = from.shape.sizes(), after = to.shape.sizes();
+  std::vector<std::optional<size_t>> kept;
+  size_t next = 0;
+  for (int64_t size : after) {
+    while (next < before.size() && before[next] != size && before[next] == 1) ++next;
+    const bool same = next < before.size() && before[next] == size;
+    if (!same && size != 1) return std::nullopt;
+    kept.push_back(same ? std::optional(next++) : std::nullopt);
+  }
+  const bool all = std::all_of(before.begin() + static_cast<std::ptrdiff_t>(next), before.end(), [](int64_t size) { return size == 1; });
+  return all ? std::optional(kept) : std::nullopt;
+}
+
+bool scales_keep_dims(const Match& m) {
+  const auto same_rank = [&](const char* name) {
+    const Shape& shape = m[name]->type.shape;
+    return is_one(m[name]) || (shape.known() && shape.rank() == m["x"]->type.shape.rank());
+  };
+  return dims_kept(m["x"]->type, m.type()) && same_rank("s") && same_rank("z");
+}
+
+Value* reshape_integers(Match& m) {
+  const auto kept = *dims_kept(m["x"]->type, m.type());
+  const auto moved = [&](const char* name) {
+    if (is_one(m[name])) return m[name];
+    std::vector<int64_t> dims;
+    for (const auto& dim : kept) dims.push_back(dim ? m[name]->type.shape.sizes()[*dim] : 1);
+    return m.add("reshape", {m[name], m.constant(Tensor::of_i64(dims))});
+  };
+  return m.add("dequantize_linear", {m.like(m.root(), {m["x"], m.root().inputs[1]}), moved("s"), moved("z")});
+}
+
 /// The same on integers: one scale and zero point hold for all of them.
 Value* on_integers(Match& m) {
   std::vector<Value*> inputs = m.root().inputs;
@@ -172,6 +207,16 @@ const Rule kQuantisationRules[] = {
      .out = "(%x: u8[1, 2, 2, 1]) -> (%y: f32[1, 1, 1, 1]) { %s = constant {value = f32[] (0.5)} %z = constant {value "
             "= u8[] "
             "(7)} %a = max_pool2d %x {window = [2, 2]} %y = dequantize_linear %a, %s, %z return %y }"},
+    {.name = "widened_dequantised",
+     .summary = "integers get or lose dims of one instead of the floats made of them",
+     .pattern = "reshape(dequantize_linear(x, s, z), to)",
+     .where = scales_keep_dims,
+     .replace = reshape_integers,
+     .in = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %s = constant {value = f32[2, 1] (0.5, 2.0)} %z = constant {value = i8[] "
+           "(0)} %a = dequantize_linear %x, %s, %z %to = constant {value = i64[3] (2, 1, 3)} %y = reshape %a, %to return %y }",
+     .out = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %z = constant {value = i8[] (0)} %to = constant {value = i64[3] (2, 1, "
+            "3)} %a = reshape %x, %to %s = constant {value = f32[2, 1, 1] (0.5, 2.0)} %y = dequantize_linear %a, %s, %z "
+            "return %y }"},
     {.name = "quantize_of_moved",
      .summary = "floats are quantised before they are transposed or reshaped",
      .pattern = "quantize_linear(transpose|reshape(x, ...)~:move, s, z)",

@@ -64,7 +64,9 @@ int32_t weight_of(const Depthwise& problem, int64_t tap, int64_t channel) {
 // In floats, which hold all sums of so few products exactly: any instruction set, any epilogue.
 
 #define CAIRN_TAP(name, T)                                                                                   \
-  CAIRN_VECTORISED(void, name, (int64_t count, const T* x, float zero, const float* weights, float* sums)) { \
+  CAIRN_VECTORISED(void, name,                                                                               \
+                   (int64_t count, const T* __restrict x, float zero, const float* __restrict weights,       \
+                    float* __restrict sums)) {                                                               \
     for (int64_t i = 0; i < count; ++i) sums[i] += (static_cast<float>(x[i]) - zero) * weights[i];           \
   }
 CAIRN_TAP(add_tap_unsigned, uint8_t)
