@@ -73,31 +73,37 @@ CAIRN_TAP(add_tap_unsigned, uint8_t)
 CAIRN_TAP(add_tap_signed, int8_t)
 #undef CAIRN_TAP
 
-struct Channels {
-  const float* data;
-  int64_t step;
-};
+CAIRN_INLINE float clipped(float x, float low, float high) {
+  x = x > low ? x : low;
+  return x < high ? x : high;
+}
+
+/// To whole numbers below 2^22, by a sum whose last place is one.
+CAIRN_INLINE float rounded(float x) { return (x + 12582912.f) - 12582912.f; }
+
+template <class T>
+CAIRN_INLINE void add_residual(int64_t count, const void* residual, float scale, float shift, float* __restrict y) {
+  const T* from = static_cast<const T*>(residual);
+  for (int64_t i = 0; i < count; ++i) y[i] += static_cast<float>(from[i]) * scale + shift;
+}
 
 CAIRN_VECTORISED(void, apply_epilogue,
-                 (int64_t count, const IntegerEpilogue& e, float factor, Channels scale, Channels bias,
-                  const void* residual, float* y)) {
+                 (int64_t count, const IntegerEpilogue& given, float factor, const float* __restrict scale,
+                  const float* __restrict bias, const void* residual, float* __restrict y)) {
   using Residual = IntegerEpilogue::Residual;
-  const auto clip = [](float x, float low, float high) {
-    x = x > low ? x : low;
-    return x < high ? x : high;
-  };
+  const IntegerEpilogue e = given;  // which y does not alias
   for (int64_t i = 0; i < count; ++i)
-    y[i] = clip((y[i] * scale.data[i * scale.step] + bias.data[i * bias.step]) * factor, e.first_low, e.first_high);
+    y[i] = clipped((y[i] * scale[i] + bias[i]) * factor, e.first_low, e.first_high);
   for (int64_t i = 0; e.rounds && i < count; ++i)
-    y[i] = clip(std::nearbyint(y[i]), e.round_low, e.round_high) * e.round_scale;
-  if (e.residual != Residual::none)
-    for (int64_t i = 0; i < count; ++i) {
-      const float other = e.residual == Residual::floats ? static_cast<const float*>(residual)[i]
-                          : e.residual == Residual::u8   ? static_cast<const uint8_t*>(residual)[i]
-                                                         : static_cast<const int8_t*>(residual)[i];
-      y[i] += other * e.residual_scale + e.residual_shift;
-    }
-  for (int64_t i = 0; i < count; ++i) y[i] = clip(y[i], e.low, e.high);
+    y[i] = rounded(clipped(y[i], e.round_low, e.round_high)) * e.round_scale;
+  if (e.residual == Residual::floats) add_residual<float>(count, residual, e.residual_scale, e.residual_shift, y);
+  if (e.residual == Residual::u8) add_residual<uint8_t>(count, residual, e.residual_scale, e.residual_shift, y);
+  if (e.residual == Residual::i8) add_residual<int8_t>(count, residual, e.residual_scale, e.residual_shift, y);
+  for (int64_t i = 0; i < count; ++i) y[i] = clipped(y[i], e.low, e.high);
+}
+
+CAIRN_VECTORISED(void, store_bytes, (int64_t count, const float* __restrict y, int32_t zero, uint8_t* __restrict to)) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(static_cast<int32_t>(rounded(y[i])) + zero);
 }
 
 void store_row(int64_t count, const IntegerEpilogue& e, const float* y, void* to) {
@@ -106,8 +112,7 @@ void store_row(int64_t count, const IntegerEpilogue& e, const float* y, void* to
   } else if (e.output == IntegerEpilogue::Output::sums) {
     for (int64_t i = 0; i < count; ++i) static_cast<int32_t*>(to)[i] = static_cast<int32_t>(y[i]);
   } else {
-    for (int64_t i = 0; i < count; ++i)
-      static_cast<uint8_t*>(to)[i] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(y[i])) + e.zero_point);
+    store_bytes(count, y, e.zero_point, static_cast<uint8_t*>(to));
   }
 }
 
@@ -127,9 +132,11 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
   const IntegerEpilogue e = c.epilogue;
   const float factor = c.factor;
   const auto run = [=](const StepArgs& args) {
-    static const float kOne = 1, kZero = 0;
-    const Channels scales{scale == kNone ? &kOne : input(args, scale), scale_step};
-    const Channels biases{bias == kNone ? &kZero : input(args, bias), bias_step};
+    float one_scale[kBlock], one_bias[kBlock];
+    std::fill_n(one_scale, kBlock, scale == kNone ? 1.f : *input(args, scale));
+    std::fill_n(one_bias, kBlock, bias == kNone ? 0.f : *input(args, bias));
+    const float* scales = scale_step ? input(args, scale) : one_scale;
+    const float* biases = bias_step ? input(args, bias) : one_bias;
     const auto offset = static_cast<float>(byte_at(dtype, args.inputs[zero], 0));
     for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
       alignas(64) float sums[kBlock];
@@ -148,8 +155,7 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
           }
           const char* other = residual == kNone ? nullptr : input<char>(args, residual) + at * e.residual_bytes();
           if (e.output != IntegerEpilogue::Output::sums)
-            apply_epilogue(count, e, factor, {scales.data + block * scale_step, scale_step},
-                           {biases.data + block * bias_step, bias_step}, other, sums);
+            apply_epilogue(count, e, factor, scales + block * scale_step, biases + block * bias_step, other, sums);
           store_row(count, e, sums, output<char>(args) + at * e.output_bytes());
         }
     });
