@@ -8,7 +8,7 @@ import sys
 
 import compare
 
-TYPES = ("w4", "w8", "w4a8", "w8a8")
+TYPES = ("w4", "w4a8", "w8", "w8a8", "w8c")
 
 if __name__ == "__main__":
     cases = [f"{peer}+{kind}:gpt2:1:2" for kind in TYPES for peer in ("cairn", "openvino", "ort")]

@@ -95,17 +95,17 @@ def bert(ops, ids):
 PAST = 128  # words before the new one
 
 
-def gpt2(ops, ids, cache):
-    """The next word's scores of GPT-2 (small), and the cache with its keys and values."""
+def gpt2(ops, ids, *cache):
+    """The next word's scores of GPT-2 (small), and the keys and values of each layer with its own."""
     x, kept = ops.words_at(ids, GPT_VOCABULARY, PAST), []
     for layer in range(LAYERS):
         prefix = f"g{layer}."
-        y = ops.layer_norm(x, prefix + "ln1")
-        y, *pair = ops.cached_attention(ops.dense(y, prefix + "qkv", HIDDEN, 3 * HIDDEN, "xavier"), cache, layer)
+        qkv = ops.dense(ops.layer_norm(x, prefix + "ln1"), prefix + "qkv", HIDDEN, 3 * HIDDEN, "xavier")
+        y, *pair = ops.cached_attention(qkv, *cache[2 * layer : 2 * layer + 2])
         x, kept = ops.add(x, ops.dense(y, prefix + "o", HIDDEN, HIDDEN, "xavier")), kept + pair
         y = ops.gelu(ops.dense(ops.layer_norm(x, prefix + "ln2"), prefix + "f1", HIDDEN, INNER, "xavier"))
         x = ops.add(x, ops.dense(y, prefix + "f2", INNER, HIDDEN, "xavier"))
-    return ops.dense(ops.layer_norm(x, "g.ln"), "g.words", HIDDEN, GPT_VOCABULARY, "xavier"), ops.stack(kept)
+    return ops.dense(ops.layer_norm(x, "g.ln"), "g.words", HIDDEN, GPT_VOCABULARY, "xavier"), *kept
 
 
 def lenet(ops, x):
@@ -148,6 +148,6 @@ def make_inputs(model, batch):
     """All inputs by name."""
     inputs = {"x": make_input(model, batch)}
     if model == "gpt2":
-        shape = (2 * LAYERS, batch, HEADS, PAST, HIDDEN // HEADS)
-        inputs["cache"] = np.random.RandomState(8).standard_normal(shape).astype(np.float32)
+        random, shape = np.random.RandomState(8), (batch, HEADS, PAST, HIDDEN // HEADS)
+        inputs |= {f"past{i}": random.standard_normal(shape).astype(np.float32) for i in range(2 * LAYERS)}
     return inputs

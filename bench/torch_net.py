@@ -84,14 +84,11 @@ class Net(nn.Module):
         table = self.weight("emb.word", (words, nets.HIDDEN), "embedding")
         return F.embedding(ids, table) + self.weight("emb.pos", (place + 1, nets.HIDDEN), "embedding")[place]
 
-    def cached_attention(self, qkv, cache, layer):
+    def cached_attention(self, qkv, keys, values):
         q, k, v = (part.unflatten(-1, (nets.HEADS, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
-        keys, values = torch.cat([cache[2 * layer], k], 2), torch.cat([cache[2 * layer + 1], v], 2)
+        keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
         shares = torch.softmax(q @ keys.transpose(2, 3) / math.sqrt(q.shape[-1]), -1)
         return (shares @ values).transpose(1, 2).flatten(2), keys, values
-
-    def stack(self, all):
-        return torch.stack(all)
 
     def relu(self, x):
         return F.relu(x)

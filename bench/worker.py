@@ -9,7 +9,7 @@ import sys
 import time
 
 KEPT = 2000  # times of one answer
-FILES = ("int8", "w4", "w8", "w4a8", "w8a8")  # types with a file of their own
+FILES = ("int8", "w4", "w8", "w4a8", "w8a8", "w8c")  # types with a file of their own
 _started = float(os.environ.get("PEER_T0", time.time()))
 
 
