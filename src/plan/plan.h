@@ -54,7 +54,7 @@ struct PlannedStep {
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
   /// For `if` and `while` with static types: the plans of the regions, whose arenas are in this step's workspace. Empty
-  /// when they are planned at run time.
+  /// when they are planned at run time. Of a scan: one for each worker that runs turns, which share a plan.
   std::vector<std::shared_ptr<const Plan>> bodies;
   std::vector<size_t>
       spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
