@@ -7,7 +7,7 @@ namespace cairn {
 namespace {
 
 constexpr uint32_t kTries = 4, kMostQuiet = 4096;
-constexpr double kLongest = 3e6;  // ns: what a second worker costs is little of longer runs
+constexpr double kLongRun = 3e6;  // ns: what a second worker costs is little of longer runs
 constexpr double kGain = 0.85;    // of one worker's time; more than that does not pay the others' processor time
 constexpr double kHopeless = 2;   // times what all take: one such run is enough
 
@@ -30,7 +30,7 @@ bool WorkerChoice::next_is_alone() {
 }
 
 void WorkerChoice::took(bool alone, double ns, double expected) {
-  if (!alone) long_ = ns > kLongest;
+  if (!alone) long_ = ns > kLongRun;
   keep_least(alone ? single_ : together_, ns / std::max(expected, 1.));
 }
 
