@@ -1,3 +1,4 @@
+// Whether plans learn from the times of their runs how many workers these take.
 #include "plan/worker_choice.h"
 
 #include <gtest/gtest.h>
