@@ -115,6 +115,7 @@ class Planner {
     if (!items) sibling_.reset();
     items_ = items ? std::move(*items) : make_items(*module_, *plan_->function, *uses_, options_);
     if (sibling_) plan_->sibling = earlier_->function;
+    plan_->workers = sibling_ ? earlier_->workers : std::make_shared<WorkerChoice>();
   }
 
   void estimate() {

@@ -16,6 +16,7 @@
 #include "ir/module.h"
 #include "plan/budget.h"
 #include "plan/scans.h"
+#include "plan/worker_choice.h"
 
 namespace cairn {
 
@@ -92,6 +93,7 @@ struct Plan {
   bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
+  std::shared_ptr<WorkerChoice> workers;  // that of the sibling, or its own
   /// Hash of all kernels and types: plans with equal ids give equal bits.
   std::string id() const;
 };

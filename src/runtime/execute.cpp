@@ -1,5 +1,7 @@
 #include "runtime/execute.h"
 
+#include <chrono>
+
 #include "comm/beside.h"
 #include "comm/request.h"
 #include "ir/collective.h"
@@ -58,6 +60,31 @@ StepArgs arguments_of(const PlannedStep& step, const Context& context, Executor&
   const auto memory = [&](const std::optional<size_t>& buffer) { return buffer ? context.buffer(*buffer) : nullptr; };
   return {arguments, arguments + step.inputs.size(), memory(step.workspace), executor, memory(step.kept)};
 }
+
+// A run of a plan by one worker or by all, as the plan's other runs advise, which learn from this one.
+class Turn {
+ public:
+  Turn(const Plan& plan, const RunOptions& options)
+      : plan_(plan), options_(options),
+        chooses_(!plan.brief && options.executor && options.executor->width() > 1),
+        alone_(chooses_ && plan.workers->next_is_alone()) {
+    if (alone_) options_.executor = nullptr;
+  }
+  ~Turn() {
+    const std::chrono::duration<double, std::nano> time = Clock::now() - begin_;
+    if (chooses_) plan_.workers->took(alone_, time.count(), plan_.time);
+  }
+  Turn(const Turn&) = delete;
+  const RunOptions& options() const { return options_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const Plan& plan_;
+  RunOptions options_;
+  const bool chooses_, alone_;
+  const Clock::time_point begin_ = Clock::now();
+};
 
 // Before the steps run for the first time with these inputs.
 void keep_what_stays(const Plan& plan, const Context& context, const RunOptions& options) {
@@ -318,8 +345,10 @@ void check_estimate(const Plan& plan, double seconds) {
 }
 
 void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& sink, const Module& module,
-             const RunOptions& options) {
+             const RunOptions& given) {
   Lease lease(plan);
+  const Turn turn(plan, given);
+  const RunOptions& options = turn.options();
   Context& context = *lease;
   for (size_t i = 0; i < inputs.size(); ++i) context.bind_input(i, inputs[i]);
   const auto& results = plan.function->body.results;
