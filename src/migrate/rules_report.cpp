@@ -175,7 +175,9 @@ void python_2(Context& file, const Rule& rule) {
 /// Whether code around the node may run without IPython: a handler of NameError, a condition that names a notebook.
 bool asks_for_ipython(const Syntax& syntax, NodeId node) {
   static constexpr std::array words = {"ipython", "IPython", "ipykernel", "otebook", "upyter", "colab"};
-  auto holds = [&](NodeId part, std::string_view word) { return syntax.text(part).find(word) != std::string_view::npos; };
+  auto holds = [&](NodeId part, std::string_view word) {
+    return syntax.text(part).find(word) != std::string_view::npos;
+  };
   for (NodeId from = node, up = syntax.parent(node); up != kNoNode; from = up, up = syntax.parent(up)) {
     if (syntax.kind(up) == Kind::try_statement) {
       for (NodeId clause : syntax.children(up))
@@ -219,8 +221,8 @@ const Rule kIPython = {
                  {"import tensorflow as tf\ntry:\n    get_ipython().magic('matplotlib inline')\n"
                   "except NameError:\n    pass\n",
                   "", "", false},
-                 {"import tensorflow as tf\nif 'ipykernel' in sys.modules:\n    get_ipython().system('ls')\n", "",
-                  "", false}},
+                 {"import tensorflow as tf\nif 'ipykernel' in sys.modules:\n    get_ipython().system('ls')\n", "", "",
+                  false}},
 };
 
 const Rule kPythonTwo = {
