@@ -111,8 +111,8 @@ function(cairn_folder name)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                              PRIVATE ${PROJECT_SOURCE_DIR})
-  if(name MATCHES "^(frontends|passes|autodiff|convert|export|train)$" AND NOT CAIRN_SANITIZE)  # what runs once a model, and is much to compile
-    target_compile_options(${target} PRIVATE -O1)
+  if(name MATCHES "^(frontends|passes|autodiff|convert|export|train)$" AND NOT CAIRN_SANITIZE AND NOT CAIRN_FUZZ)
+    target_compile_options(${target} PRIVATE -O1)  # what runs once a model, and is much to compile
   endif()
   target_link_libraries(${target} PUBLIC ${ARGN} fmt::fmt nlohmann_json::nlohmann_json Threads::Threads)
   foreach(earlier ${CAIRN_FOLDERS})

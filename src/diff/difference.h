@@ -104,6 +104,7 @@ struct Allowance {
   int threads = 0;
   std::vector<std::string> engines = {"reference"};
   double factor = Options{}.factor;
+  std::function<bool(const std::vector<double>&)> enough;  // asked after each run; true ends the measuring
 
   std::vector<double> of(const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) const;
 };

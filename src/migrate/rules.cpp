@@ -56,6 +56,7 @@ const std::vector<const Rule*>& all_rules() {
       &kCudaEnvironment,
       &kCudaPackage,
       &kPythonTwo,
+      &kIPython,
       &kForeignFramework,
       &kMissingApi,
       &kTorchNames,

@@ -52,6 +52,6 @@ extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadc
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
 extern const Rule kTorchNames, kTorchModule, kTorchTraining, kTorchImports, kTorchMissing;
-extern const Rule kForeignFramework, kCudaPackage, kPythonTwo, kMissingApi, kUnknownReceiver;
+extern const Rule kForeignFramework, kCudaPackage, kPythonTwo, kIPython, kMissingApi, kUnknownReceiver;
 
 }  // namespace cairn::migrate

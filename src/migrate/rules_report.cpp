@@ -172,7 +172,58 @@ void python_2(Context& file, const Rule& rule) {
             "TensorFlow 2.15 needs Python 3; 2to3 rewrites these");
 }
 
+/// Whether code around the node may run without IPython: a handler of NameError, a condition that names a notebook.
+bool asks_for_ipython(const Syntax& syntax, NodeId node) {
+  static constexpr std::array words = {"ipython", "IPython", "ipykernel", "otebook", "upyter", "colab"};
+  auto holds = [&](NodeId part, std::string_view word) {
+    return syntax.text(part).find(word) != std::string_view::npos;
+  };
+  for (NodeId from = node, up = syntax.parent(node); up != kNoNode; from = up, up = syntax.parent(up)) {
+    if (syntax.kind(up) == Kind::try_statement) {
+      for (NodeId clause : syntax.children(up))
+        if (syntax.kind(clause) == Kind::except_clause && holds(clause, "NameError")) return true;
+    } else if (NodeId condition = syntax.child(up, Field::condition); condition != kNoNode && condition != from) {
+      for (std::string_view word : words)
+        if (holds(condition, word)) return true;
+    }
+  }
+  return false;
+}
+
+/// Calls of get_ipython() in scripts, which exporters of notebooks write for lines that begin with % or !.
+void ipython(Context& file, const Rule& rule) {
+  if (!file.own.tf || file.module.path().ends_with(".ipynb")) return;
+  const Syntax& syntax = file.syntax;
+  for (NodeId call : file.module.calls_of("get_ipython")) {
+    const NodeId callee = syntax.child(call, Field::function);
+    uint32_t scope = kNoScope;
+    if (syntax.kind(callee) != Kind::identifier || !file.module.lookup("get_ipython", callee, scope).empty()) continue;
+    if (asks_for_names(file.module, call) || asks_for_ipython(syntax, call)) continue;
+    NodeId whole = call;
+    while (syntax.kind(syntax.parent(whole)) == Kind::attribute || syntax[whole].field == Field::function)
+      whole = syntax.parent(whole);
+    file.find(rule, whole, Severity::error, "get_ipython() is there under IPython alone",
+              "take it out; what it installs or downloads is done before the script starts");
+  }
+}
+
 }  // namespace
+
+const Rule kIPython = {
+    .id = "ipython",
+    .tier = Tier::advice,
+    .when = When::always,
+    .title = "calls of get_ipython() in scripts exported from notebooks",
+    .reason = "the script would stop there",
+    .calls = {},
+    .at_file = ipython,
+    .examples = {{"import tensorflow as tf\nget_ipython().run_line_magic('matplotlib', 'inline')\n", ""},
+                 {"import tensorflow as tf\ntry:\n    get_ipython().magic('matplotlib inline')\n"
+                  "except NameError:\n    pass\n",
+                  "", "", false},
+                 {"import tensorflow as tf\nif 'ipykernel' in sys.modules:\n    get_ipython().system('ls')\n", "", "",
+                  false}},
+};
 
 const Rule kPythonTwo = {
     .id = "python-2",

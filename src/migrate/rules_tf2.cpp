@@ -1,24 +1,62 @@
 // Scripts of the TensorFlow 2 interface: the device becomes the default one by npu_device.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "migrate/rules.h"
 
 namespace cairn::migrate {
 namespace {
 
+/// Whether the import brings in TensorFlow itself, or a module of the project that has to do with it.
+bool brings_tensorflow(const Context& file, const Import& import) {
+  const std::string api = canonical(import.module).name;
+  if (api == "tf" || api.starts_with("tf.")) return true;
+  for (const std::string& dotted :
+       {import.module, import.module + (import.module.ends_with('.') ? "" : ".") + import.member})
+    if (const Module* other = file.project.module(file.project.find(file.module.path(), dotted)))
+      if (file.facts.files[file.project.index_of(other)].tf != 0) return true;
+  return false;
+}
+
+bool is_import(Kind kind) {
+  return kind == Kind::import_statement || kind == Kind::import_from_statement || kind == Kind::future_import_statement;
+}
+
+/// An import, or a try statement around imports alone.
+bool is_import(const Syntax& syntax, NodeId statement) {
+  if (syntax.kind(statement) != Kind::try_statement) return is_import(syntax.kind(statement));
+  const std::vector<NodeId> tried = syntax.children(syntax.child(statement, Field::body));
+  return std::all_of(tried.begin(), tried.end(), [&](NodeId each) { return is_import(syntax.kind(each)); });
+}
+
+/// The last import of the first group that brings in TensorFlow: what a script sets before that, such as environment
+/// variables, it sets for TensorFlow. Where no group does, that of the first.
+NodeId last_import(const Context& file) {
+  const Syntax& syntax = file.syntax;
+  NodeId first = kNoNode, last = kNoNode;
+  bool together = false, tensorflow = false;
+  auto entry = file.module.imports().begin();  // in the order of the text
+  for (NodeId statement : syntax.children(0)) {
+    const bool import = is_import(syntax, statement);
+    for (; entry != file.module.imports().end() && entry->statement < syntax[statement].after; ++entry)
+      tensorflow = tensorflow || (import && brings_tensorflow(file, *entry));
+    if (import) {
+      together = true;
+      last = statement;
+    } else if (together && syntax.kind(statement) != Kind::try_statement &&
+               syntax.kind(statement) != Kind::if_statement) {
+      if (tensorflow) return last;
+      if (first == kNoNode) first = last;
+      together = false;
+    }
+  }
+  return tensorflow || first == kNoNode ? last : first;
+}
+
 void open_device(Context& file, const Rule& rule) {
   if (!file.own.entry || !file.own.computes || file.module.mentions("npu_device")) return;
-  const Syntax& syntax = file.syntax;
-  NodeId after = kNoNode;
-  for (NodeId statement : syntax.children(0)) {
-    Kind kind = syntax.kind(statement);
-    bool import =
-        kind == Kind::import_statement || kind == Kind::import_from_statement || kind == Kind::future_import_statement;
-    if (import)
-      after = statement;
-    else if (after != kNoNode && kind != Kind::try_statement && kind != Kind::if_statement)
-      break;
-  }
+  const NodeId after = last_import(file);
   if (after == kNoNode) return;
   std::string name = "npu";
   for (const Scope& scope : file.module.scopes())
@@ -63,6 +101,11 @@ const Rule kNpuDevice = {
              "npu\nnpu.open().as_default()\n\nif __name__ == \"__main__\":\n    print(tf.eye(2))\n",
              "tf=2"},
             {"import tensorflow as tf\nif __name__ == \"__main__\":\n    tf.io.TFRecordWriter(\"f\").close()\n", "",
+             "tf=2"},
+            {"import os\nos.environ[\"TF_CPP_MIN_LOG_LEVEL\"] = \"2\"\nfrom tensorflow import keras\n"
+             "print(keras.Model())\n",
+             "import os\nos.environ[\"TF_CPP_MIN_LOG_LEVEL\"] = \"2\"\nfrom tensorflow import keras\nimport npu_device "
+             "as npu\nnpu.open().as_default()\nprint(keras.Model())\n",
              "tf=2"},
             {"import tensorflow as tf\ndef helper():\n    pass\n", "", "tf=2"},
         },

@@ -173,10 +173,13 @@ std::string chip_fault(const std::string& name) {
   };
   if (sound(name)) return "";
   const std::string small = lower(name);
-  for (std::string_view family : kFamilies)
-    if (small.starts_with(lower(family)))
-      if (const std::string meant = std::string(family) + name.substr(family.size()); sound(meant))
-        return fmt::format("it must be {}; did you mean {}?", kExamples, meant);
+  for (std::string_view family : kFamilies) {
+    if (!small.starts_with(lower(family))) continue;
+    std::string meant = std::string(family) + name.substr(family.size());
+    if (meant.size() > family.size() && std::islower(static_cast<unsigned char>(name[family.size()])) != 0)
+      meant[family.size()] -= 'a' - 'A';
+    if (sound(meant)) return fmt::format("it must be {}; did you mean {}?", kExamples, meant);
+  }
   return fmt::format("it must be {}", kExamples);
 }
 

@@ -121,6 +121,7 @@ def test_what_is_open_is_told(command, tmp_path):
     text = shown([-1, -1, 6, 3], "--input_shape=x:1~8,-1,6,3")
     assert "open   x: dim 0 (x_0), 1 to 8" in text and "x: dim 1 (x_1), any size" in text, text
     info = command("atc", "--mode=6", "--om=model.om").stdout
+    assert "Original Atc command line: atc ... --input_shape=x:1~8,-1,6,3" in info, info
     assert "open     info: x: dim 0 (x_0), 1 to 8.\nopen     info: x: dim 1 (x_1), any size." in info, info
     assert "open   x: dim 0 (n), 1, 4 or 8" in shown([-1, 4], "--input_shape=x:-1,4", "--dynamic_batch_size=1,4,8")
     assert json.loads(command("cairn", "show", "model.om", "--json").stdout)["open"] == [

@@ -8,6 +8,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools" / "dev"))
 import build  # noqa: E402
+import fuzz  # noqa: E402
 import lint  # noqa: E402
 import suite  # noqa: E402
 
@@ -125,6 +126,21 @@ def test_under_sanitizers_only_the_programs_of_the_filter_are_compiled(monkeypat
         build.sanitized(sanitizers, programs)
     assert "-DCAIRN_SANITIZE=thread" in commands[0]
     assert commands[1][-3:] == ["--target", "test_observe", "test_support"]
+
+
+@pytest.mark.parametrize("status, last", [(0, "2 programs, 12 inputs: nothing found"), (1, "2 programs, 12 inputs: FAILED om")])
+def test_fuzz_runs_all_programs_and_fails_where_one_did(status, last, tmp_path, monkeypatch, capsys):
+    for name, code in (("images", 0), ("om", status)):
+        program = tmp_path / "build-fuzz" / "fuzz" / f"fuzz_{name}"
+        for file, text in ((tmp_path / "fuzz" / f"{name}.cpp", ""), (program, f"#!/bin/sh\necho '#6 DONE cov: 3' >&2\nexit {code}\n")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        program.chmod(0o755)
+    for name, value in (("ROOT", tmp_path), ("FOLDER", tmp_path / "build-fuzz"), ("OUT", tmp_path / "out"), ("run", lambda command: None)):
+        monkeypatch.setattr(fuzz, name, value)
+    monkeypatch.setattr(fuzz, "_write_seeds", lambda: None)
+    assert fuzz.main(fuzz.parse([])) == status
+    assert capsys.readouterr().out.splitlines()[-1] == last
 
 
 @pytest.mark.parametrize("command", ["build", "docs", "doctor"])

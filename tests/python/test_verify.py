@@ -170,6 +170,22 @@ def test_a_stateful_keras_file_begins_every_run_with_its_first_states(command, t
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_inputs_and_outputs_of_a_keras_file_may_have_any_names_and_order(command, tmp_path):
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    ids, features = tf.keras.Input((5,), name="z-ids", dtype="int32"), tf.keras.Input((3,), name="a.features")
+    text = layers.GRU(4)(layers.Embedding(9, 4, mask_zero=True)(ids))
+    both = layers.Concatenate()([text, features])
+    outputs = [layers.Dense(2, name="second")(both), layers.Dense(3, name="first", activation="softmax")(both)]
+    tf.keras.Model([ids, features], outputs).save(tmp_path / "net.keras")
+    found = json.loads(command("cairn", "verify", "net.keras", "--against", "net.keras", "--json").stdout)
+    assert found["verified"] and [output["depends_on_inputs"] for output in found["outputs"]] == [True, True], found
+    done = command("cairn", "diff", "net.keras", "net.keras", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert any(row["op"] == "MatMul" or row["op"] == "Dense" for row in json.loads(done.stdout)["rows"])
+
+
 def test_a_failure_of_the_framework_is_one_sentence(command, tmp_path):
     def build(batch):
         def net(tf, tf1):

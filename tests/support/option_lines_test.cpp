@@ -178,7 +178,7 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
     refused({fmt::format("--soc_version={}", name)}, chip, "E10001", "it must be the name of a chip");
   for (const char* name : {"Ascend3100", "ascend3100", "ascend999"})  // no name is near
     EXPECT_TRUE(chip_fault(name).ends_with("or Ascend910B1")) << chip_fault(name);
-  refused({"--soc_version=ascend310p3"}, chip, "E10001", "did you mean Ascend310p3?");
+  refused({"--soc_version=ascend310p3"}, chip, "E10001", "did you mean Ascend310P3?");
   EXPECT_GE(lines, 150u);
 }
 

@@ -331,13 +331,7 @@ class Tool {
   void display(const std::string& path) const {
     auto file = OmFile::open(path);
     Json metadata = Json::parse(file->metadata(), nullptr, false);
-    auto option = [&](const char* name) {
-      auto pointer = Json::json_pointer(fmt::format("/options/{}", name));
-      return metadata.is_object() && metadata.contains(pointer) && metadata[pointer].is_string()
-                 ? metadata[pointer].get<std::string>()
-                 : "";
-    };
-    std::string command = lines_.program;
+    std::string command;  // as far as the file knows it: what changes the model
     if (metadata.is_object() && metadata.contains("options") && metadata["options"].is_object())
       for (const auto& [name, value] : metadata["options"].items())
         command += fmt::format(" --{}={}", name, value.is_string() ? value.get<std::string>() : "");
@@ -347,9 +341,8 @@ class Tool {
       return int64_t{-1};
     };
     fmt::print("============ Display Model Info start ============\n");
-    fmt::print("Original Atc command line: {}\n", command);
-    fmt::print("system   info: atc_version[{}], soc_version[{}], framework_type[{}].\n", kProducer,
-               option("soc_version"), option("framework"));
+    fmt::print("Original Atc command line: {} ...{}\n", lines_.program, command);
+    fmt::print("system   info: atc_version[{}], soc_version[not stored], framework_type[not stored].\n", kProducer);
     auto weights = static_cast<int64_t>(file->external_bytes());
     fmt::print("resource info: memory_size[{} B], weight_size[{} B], stream_num[1], event_num[0].\n",
                working_memory(*file), weights > 0 ? weights : size("weights"));

@@ -81,24 +81,23 @@ class Onnx:
         return [(*entry[:3], values[entry[3]]) for entry in entries], [values[name] for _, name in ports["outputs"]]
 
 class Signature:
-    """A SavedModel, or a Keras file saved as one."""
+    """A signature of a SavedModel."""
+
+    stateful = False
 
     def __init__(self):
-        self.folder, self.stateful = source, False
-        if not os.path.isdir(source):
-            self.folder = f"{folder}/saved_model"
-            made = tf.keras.models.load_model(source, compile=False)
-            self.stateful = any(getattr(layer, "stateful", False) for layer in made.submodules)
-            tf.saved_model.save(made, self.folder)
         self.maker = f"TensorFlow {tf.__version__}"
         self.load()
 
     def load(self):
-        self.model = tf.saved_model.load(self.folder)
-        keys = self.model.signatures
-        self.function = keys[signature or ("serving_default" if "serving_default" in keys else list(keys)[0])]
+        self.model = tf.saved_model.load(source)
+        functions = self.model.signatures
+        self.function = functions[signature or ("serving_default" if "serving_default" in functions else list(functions)[0])]
         self.arguments = {spec.name: spec for spec in self.function.structured_input_signature[1].values()}
-        self.keys = sorted(self.function.structured_outputs)
+        self.order, self.keys = self.function._arg_keywords, sorted(self.function.structured_outputs)
+
+    def call(self, feeds):
+        return self.function(**feeds)
 
     def named(self, feeds):
         # Names that the signature does not know stand for its own in their order.
@@ -112,7 +111,7 @@ class Signature:
     def run(self, feeds):
         if self.stateful:  # every run begins with the states of the file, as in the converted model
             self.load()
-        results = self.function(**{name: tf.constant(value, self.arguments[name].dtype) for name, value in self.named(feeds).items()})
+        results = self.call({name: tf.constant(value, self.arguments[name].dtype) for name, value in self.named(feeds).items()})
         return [value.numpy() for value in self.chosen(results)]
 
     def trace(self, feeds):
@@ -128,9 +127,27 @@ class Signature:
         if self.stateful:
             self.load()
         made = convert_variables_to_constants_v2(self.function, lower_control_flow=True)
-        inputs = dict(zip(self.function._arg_keywords, (tensor.name for tensor in made.inputs)))
+        inputs = dict(zip(self.order, (tensor.name for tensor in made.inputs)))
         fed = {inputs[name]: value for name, value in self.named(feeds).items()}
         return values_of(made.graph.as_graph_def(), fed, [tensor.name for tensor in made.outputs])[0]
+
+class KerasFile(Signature):
+    """A Keras file, called as one function: to save it would trace each layer several times."""
+
+    def load(self):
+        self.model = made = tf.keras.models.load_model(source, compile=False)
+        self.stateful = any(getattr(layer, "stateful", False) for layer in made.submodules)
+        self.order, self.keys = made.input_names, sorted(made.output_names)
+        self.arguments = {name: tf.TensorSpec(tensor.shape, tensor.dtype) for name, tensor in zip(self.order, made.inputs)}
+
+        @tf.function
+        def function(*feeds):
+            results = made(list(feeds) if len(feeds) > 1 else feeds[0], training=False)
+            return dict(zip(made.output_names, tf.nest.flatten(results)))
+        self.function = function.get_concrete_function(*self.arguments.values())
+
+    def call(self, feeds):
+        return self.function(*[feeds[name] for name in self.order])
 
 def layers(feeds):
     """What each layer gives that is called once: a Keras file names no operators."""
@@ -276,7 +293,7 @@ def outer(name):
     return re.sub(r"^.*/(?:body|cond|then|else|branch\d*)/_\d+/", "", name)
 
 def main():
-    whole = Onnx() if source.endswith(".onnx") else Signature() if os.path.isdir(source) or source.endswith((".h5", ".hdf5", ".keras")) else Graph()
+    whole = Onnx() if source.endswith(".onnx") else Signature() if os.path.isdir(source) else KerasFile() if source.endswith((".h5", ".hdf5", ".keras")) else Graph()
     for run in range(int(runs)):
         entries, results = whole.trace(feeds_of(run)) if mode == "trace" else ([], whole.run(feeds_of(run)))
         np.savez(f"{folder}/out_{run}.npz", **{f"o{i}": storable(value) for i, value in enumerate(results)})

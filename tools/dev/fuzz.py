@@ -1,6 +1,7 @@
 """./dev fuzz [NAME...] [--seconds N]: the programs of fuzz/, each fed by clang's libFuzzer from files of the tests.
 
-What a program learnt stays in out/fuzz/NAME/corpus; bytes that ended it lie beside that folder, and the exit is 1."""
+What a program learnt stays in out/fuzz/NAME/corpus; bytes that ended it lie beside that folder, and the exit is 1. The last
+line counts the programs, inputs and failures."""
 
 import argparse
 import re
@@ -66,10 +67,15 @@ def main(options):
         run(["cmake", "--build", FOLDER, "-j", build.jobs(), "--target", *(f"fuzz_{name}" for name in options.names)])
     with step("files to begin with"):
         _write_seeds()
-    return max([_fuzz(name, options.seconds) for name in options.names])
+    ran = {name: _fuzz(name, options.seconds) for name in options.names}
+    failed = [name for name, (_, good) in ran.items() if not good]
+    inputs = sum(inputs for inputs, _ in ran.values())
+    print(f"{len(ran)} programs, {inputs} inputs: {'FAILED ' + ', '.join(failed) if failed else 'nothing found'}", flush=True)
+    return 1 if failed else 0
 
 
 def _fuzz(name, seconds):
+    """Runs one program; how many inputs it tried, and whether it held."""
     folder = OUT / name
     (folder / "corpus").mkdir(parents=True, exist_ok=True)
     command = [FOLDER / "fuzz" / f"fuzz_{name}", "corpus", "seeds", f"-max_total_time={seconds}", "-artifact_prefix=./"]
@@ -78,13 +84,13 @@ def _fuzz(name, seconds):
     counts = re.findall(r"^#(\d+)\s+\w+\s+cov: (\d+)", done.stderr, re.MULTILINE)
     ran, covered = counts[-1] if counts else ("0", "0")
     print(f"{name:12} {ran:>9} inputs, {covered:>6} places reached", flush=True)
-    if done.returncode == 0:
-        return 0
+    if done.returncode == 0 and counts:
+        return int(ran), True
     reason = re.search(r"^(?:==\d+== ?ERROR|SUMMARY|.*runtime error|not one sentence).*", done.stderr, re.MULTILINE)
     kept = re.search(r"Test unit written to \./(\S+)", done.stderr)
     print(f"  FAILED: {reason.group() if reason else f'exit {done.returncode}'}")
     print(f"  {folder.relative_to(ROOT)}/{kept.group(1) if kept else 'log'}", flush=True)
-    return 1
+    return int(ran), False
 
 
 def _write_seeds():
