@@ -3,7 +3,7 @@
 import os
 import numpy as np
 import pytest
-from mindspore.train.callback import _chg_ckpt_file_name_if_same_exist, CheckpointManager
+from mindspore.train.callback._checkpoint import CheckpointManager, _chg_ckpt_file_name_if_same_exist
 import mindspore as ms
 import mindspore.nn as nn
 import mindspore.dataset as ds
