@@ -82,7 +82,10 @@ def record(name, ranks, folder, steps):
     team = Team(name, ranks, 1, before=[str(cairn), "profile", "-o", folder, "--"])
     for each in team.processes:
         each.send_signal(signal.SIGCONT)
-        each.communicate(f"run {steps}\n")
+        each.stdin.write(f"run {steps}\n")
+        each.stdin.close()
+    for each in team.processes:
+        each.wait()
     subprocess.run([cairn, "profile", "merge", folder, "-o", Path(folder) / "job.perfetto-trace"], check=True)
 
 

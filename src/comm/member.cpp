@@ -92,8 +92,10 @@ void Member::listen() {
     if (waits[0].revents) return;
     if (!waits[1].revents || frames_.read(hub_)) continue;
     while (auto message = frames_.take()) hear(*message);
-    if (!left(0)) fail_with(lost_text(members_, rank_, rank_));
-    return;
+    if (!left(0)) return fail_with(lost_text(members_, rank_, rank_));
+    const std::lock_guard lock(mutex_);
+    no_news_ = true;
+    return news_.notify_all();
   }
 }
 
@@ -220,7 +222,7 @@ void Member::leave(double seconds) {
   send({{"type", "leave"}});
   std::unique_lock lock(mutex_);
   news_.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
-    return failed() || std::all_of(left_.begin(), left_.end(), [](const auto& each) { return each.load(); });
+    return no_news_ || failed() || std::all_of(left_.begin(), left_.end(), [](const auto& each) { return each.load(); });
   });
 }
 

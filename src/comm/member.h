@@ -83,6 +83,7 @@ class Member {
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
   std::condition_variable news_;
+  bool no_news_ = false;  // rank 0 has left, and with it the hub
   std::mutex sending_;
   std::string failure_;
   std::map<std::string, std::vector<std::string>> exchanged_;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <functional>
+#include <future>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -37,6 +38,8 @@ class Ranks {
 
   /// For rank 0, once.
   Socket first(double seconds) { return own_ ? std::move(own_) : connect_to({"127.0.0.1", port_}, seconds); }
+  /// As when the process of rank 0 ends.
+  void end_hub() { hub_.reset(); }
   Socket stranger() const { return connect_to({"127.0.0.1", port_}, 30); }
 
   /// What each rank answers: an error's sentence, or nothing.
@@ -343,6 +346,22 @@ TEST(Jobs, MemoryThatCannotBeSharedSaysWhyOnAllRanks) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(Jobs, WhoLeavesAfterRankZeroHasEndedWaitsForNobody) {
+  Ranks ranks(2);
+  std::promise<void> left;
+  const auto told = ranks.run([&](int rank, Member& member) {
+    if (rank == 0) {
+      member.leave(0);
+      left.get_future().wait();
+      return ranks.end_hub();
+    }
+    while (!member.left(0)) std::this_thread::yield();
+    left.set_value();
+    member.leave(3600);
+  });
+  EXPECT_EQ(told, std::vector<std::string>(2));
 }
 
 TEST(Jobs, ProcessesJoinSumAndLeave) {

@@ -80,6 +80,27 @@ def test_what_runs_threads_runs_under_the_thread_sanitizer_too():
     assert suite.sanitized(suite.parse(["--sanitize-threads", "judge"])) == [("thread", ["test_judge"])]
 
 
+@pytest.mark.parametrize("passes_again", [True, False])
+def test_what_failed_runs_once_more_and_is_told(passes_again, tmp_path, monkeypatch, capsys):
+    report = '<testsuites><testsuite><testcase classname="C" name="c">%s</testcase></testsuite></testsuites>'
+    script = f"""import pathlib, sys
+    again = pathlib.Path("again").exists(); pathlib.Path("again").touch()
+    passed = again and {passes_again}
+    pathlib.Path("t.xml").write_text({report!r} % ("" if passed else '<failure message="late"/>')); sys.exit(not passed)"""
+    job = suite.Job("t", [sys.executable, "-c", script.replace("\n    ", "\n")], {})
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(suite, "RESULTS", tmp_path)
+    monkeypatch.setattr(suite, "_native_jobs", lambda options: [job])
+    monkeypatch.setattr(suite, "_python_jobs", lambda options: [])
+    monkeypatch.setattr(suite.models, "ensure_models", lambda: tmp_path)
+    monkeypatch.setattr(suite, "note", lambda text: None)
+    monkeypatch.setenv("CAIRN_TEST_MODELS", "")
+    assert suite.run_suite(suite.parse([])) == (0 if passes_again else 1)
+    last = capsys.readouterr().out.splitlines()[-2:]
+    assert last == (["again   t C.c: late", "1 passed, 0 failed, 0 skipped"] if passes_again
+                    else ["FAILED  t C.c: late", "0 passed, 1 failed, 0 skipped"])  # fmt: skip
+
+
 def test_no_test_at_all_is_a_failure(capsys):
     assert suite._summary([]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed, 0 skipped"

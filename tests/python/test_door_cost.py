@@ -8,6 +8,7 @@ from tensorflow_adapter import ROOT, run_python
 
 QUIET = os.environ.get("CAIRN_TEST_ALL") == "1"  # else other programs on the machine take time from one side by chance
 ABOVE = 50  # microseconds that a run may take longer
+NOISE = 1.02  # of the peak of one and the same program, between runs
 LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("lenet", "resnet32", "resnet224", "bert")]
 
 
@@ -25,7 +26,7 @@ def test_a_step_takes_no_more_memory_and_no_more_time(name, tmp_path):
     here, stock = row["first_losses"]
     assert here == pytest.approx(stock, rel=1e-4)  # it is the same step
     here, stock = row["peak_mib"]
-    assert here <= stock
+    assert here <= NOISE * stock
     assert min(row["ratio"], row["processor_ratio"]) <= 1 or not QUIET
 
 

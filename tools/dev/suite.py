@@ -1,5 +1,8 @@
 """Runs the GoogleTest programs and the Python test files, two at a time, and sums them up in one last line.
 
+Up to three programs or files that failed run once more when nothing runs beside them: ranks and servers depend on the machine as
+well. What passes then counts as passed and is told by a line "again"; what fails again, failed.
+
 A test may be skipped for missing hardware, or where a sanitizer changes what it measures: its reason starts with
 "hardware:" or "sanitizer:" and is printed; any other skip counts as failed."""
 
@@ -25,6 +28,7 @@ PYTHON_TESTS = ROOT / "tests" / "python"
 TOGETHER = PYTHON_TESTS / "mindspore"  # whose many small files share one process
 JOB_SECONDS = {False: 1500, True: 6 * 3600}  # one job's limit; the second with --all and sanitizers
 WORKERS = 2
+AGAIN = 3  # failed jobs that get a second run; more are no chance
 MEMORY, THREADS = "address,undefined", "thread"  # sanitizers, as the compiler names them
 SANITIZE = {
     "--sanitize": (MEMORY, "the C++ tests under the address and undefined-behaviour sanitizers, those of threads under both"),
@@ -34,7 +38,7 @@ THREADED = ("test_support",)  # what runs on several threads at once
 PARTS = {"tests/python/test_networks.py": 12}  # jobs of a file with --all, so that an hour's work is not begun again
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     name: str
     command: list
@@ -45,6 +49,7 @@ class Job:
 class Outcome:
     passed: int = 0
     failed: list = field(default_factory=list)  # one sentence each
+    again: list = field(default_factory=list)  # what failed in a first run alone
     skipped: list = field(default_factory=list)
     seconds: float = 0.0
 
@@ -75,17 +80,21 @@ def run_suite(options):
     if options.filter:
         jobs = [job for job in jobs if any(word in job.name for word in options.filter)]
     finished = _Finished(options)
-    outcomes = []
+    outcomes = {job: finished.outcome(job.name) for job in jobs if job.name in finished}
+    limit = JOB_SECONDS[options.all or options.sanitize is not None]
+
+    def run(job):
+        outcomes[job] = _run(job, limit)
+        _print_job(job.name, outcomes[job])
+        finished.add(job.name, outcomes[job])
+
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        limit = JOB_SECONDS[options.all or options.sanitize is not None]
-        running = {pool.submit(_run, job, limit): job for job in jobs if job.name not in finished}
-        outcomes += [finished.outcome(job.name) for job in jobs if job.name in finished]
-        for future in concurrent.futures.as_completed(running):
-            outcome = future.result()
-            outcomes.append(outcome)
-            _print_job(running[future].name, outcome)
-            finished.add(running[future].name, outcome)
-    return _summary(outcomes)
+        list(pool.map(run, [job for job in jobs if job not in outcomes]))
+    failed = {job: outcome.failed for job, outcome in outcomes.items() if outcome.failed}
+    for job in failed if len(failed) <= AGAIN else ():
+        run(job)
+        outcomes[job].again = failed[job]
+    return _summary(outcomes.values())
 
 
 def _summary(outcomes):
@@ -94,6 +103,9 @@ def _summary(outcomes):
     passed = sum(outcome.passed for outcome in outcomes)
     for sentence in skipped:
         print("skipped " + sentence)
+    for outcome in outcomes:
+        for sentence in outcome.again if not outcome.failed else ():
+            print("again   " + sentence)
     for sentence in failed:
         print("FAILED  " + sentence)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped", flush=True)

@@ -44,26 +44,35 @@ struct Window {
   }
 };
 
-// Adds one window's gradient to its first largest element, for up to kBlock channels. Plain loops: GCC lowers
-// comparisons of vector types to scalars before it clones a function for each instruction set.
+// Adds one window's gradient to its first largest element, for up to kBlock channels. kApart: for up to kLanes, and writes
+// zeros behind them as to its other elements (a window that overlaps another would wait for what was just stored beside
+// what it reads). Plain loops: GCC lowers comparisons of vector types to scalars before it clones a function for each
+// instruction set.
+template <bool kApart>
 CAIRN_INLINE void add_to_largest(int64_t channels, const float* x, const float* __restrict gradient,
                                  const Window& window, float* dx) {
-  float most[kBlock];
-  int32_t winner[kBlock];
+  const int64_t lanes = kApart ? kLanes : channels;
+  float most[kApart ? kLanes : kBlock];
+  int32_t winner[kApart ? kLanes : kBlock];
   int32_t tap = 0;
   window.each([&](int64_t at) __attribute__((always_inline)) {
     const float* __restrict from = x + at;
-    for (int64_t i = 0; i < channels; ++i) {
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < lanes; ++i) {
       const bool wins = tap == 0 || most[i] < from[i];
       most[i] = wins ? from[i] : most[i];
       winner[i] = wins ? tap : winner[i];
     }
     ++tap;
   });
+  if (kApart)
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < kLanes; ++i) winner[i] = i < channels ? winner[i] : tap;
   tap = 0;
   window.each([&](int64_t at) __attribute__((always_inline)) {
     float* __restrict to = dx + at;
-    for (int64_t i = 0; i < channels; ++i) to[i] += winner[i] == tap ? gradient[i] : 0.f;
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < lanes; ++i) to[i] = (kApart ? 0.f : to[i]) + (winner[i] == tap ? gradient[i] : 0.f);
     ++tap;
   });
 }
@@ -113,24 +122,31 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
   return std::min(position * stride - pad + size, in + after) - (position * stride - pad);
 }
 
-CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, float count, const float* x,
+// `roomy`: kLanes floats can be read and written at each tap, and windows do not overlap.
+CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, bool roomy, float count, const float* x,
                              const float* dy, const Window& window, float* dx) {
   if (s.work == WindowWork::mean) return add_to_all(channels, dy, count, window, dx);
+  if (roomy) return add_to_largest<true>(channels, x, dy, window, dx);
   if (channels < kLanes && !to_all) return add_to_largest_of_few(channels, x, dy, window, dx);
   for (int64_t at = 0; at < channels; at += kBlock) {
     const int64_t part = std::min(kBlock, channels - at);
     if (to_all)
       add_to_all_largest(part, x + at, dy + at, window, dx + at);
     else
-      add_to_largest(part, x + at, dy + at, window, dx + at);
+      add_to_largest<false>(part, x + at, dy + at, window, dx + at);
   }
 }
 
 // dx of the first `channels` channels of one volume; handles all of them, which are adjacent, for each window.
 CAIRN_VECTORISED(void, pool_gradient_of,
                  (const SlideSpec& s, bool to_all, int64_t channels, const float* x, const float* dy, float* dx)) {
-  for (int64_t i = 0; i < s.pixels(); ++i)
-    std::memset(dx + i * s.channels, 0, static_cast<size_t>(channels) * sizeof(float));
+  const bool all = channels == s.channels;
+  const size_t bytes = static_cast<size_t>(all ? s.pixels() * channels : channels) * sizeof(float);
+  for (int64_t i = 0; i < (all ? 1 : s.pixels()); ++i) std::memset(dx + i * s.channels, 0, bytes);
+  const bool apart = s.stride_d >= s.kd && s.stride_h >= s.kh && s.stride_w >= s.kw && s.dilation_d == 1 &&
+                     s.dilation_h == 1 && s.dilation_w == 1;
+  const bool lanes = all && apart && !to_all && channels <= kLanes && s.work != WindowWork::mean;
+  const float* last_dy = dy + s.out_pixels() * channels - kLanes;
   Window window;
   window.right = s.dilation_w * s.channels, window.down = s.dilation_h * s.w * s.channels;
   window.back = s.dilation_d * s.h * s.w * s.channels;
@@ -152,7 +168,10 @@ CAIRN_VECTORISED(void, pool_gradient_of,
         if (inside == 0) continue;
         const int64_t count =
             s.count_padding ? padded * padded_taps(column, s.kw, s.stride_w, s.pad_left, s.w, s.pad_right) : inside;
-        add_window(s, to_all, channels, static_cast<float>(count), x, dy, window, dx);
+        // What lies behind the channels is then of the next pixels of the row, to which later windows belong, or none.
+        const bool roomy =
+            lanes && dy <= last_dy && (columns.at + columns.last - 1) * channels + kLanes <= s.w * channels;
+        add_window(s, to_all, channels, roomy, static_cast<float>(count), x, dy, window, dx);
       }
     }
   }
