@@ -1,7 +1,7 @@
 """Cells around a network: with a loss, with a training step, with an evaluation."""
 
 import numpy as np
-from cairn.ms import core, gradient
+from cairn.ms import core, gradient, refuse
 from cairn.ms.numerics import basic, updates
 from mindspore._checkparam import Validator
 from mindspore.common.parameter import Parameter, ParameterTuple
@@ -154,6 +154,9 @@ class GetNextSingleOp(Cell):
     def __init__(self, dataset_types, dataset_shapes, queue_name):
         super().__init__()
         self.queue_name = queue_name
+
+    def construct(self):
+        refuse("nn.GetNextSingleOp", "there is no queue of a device", "create_tuple_iterator() of the dataset")
 
 
 class VirtualDatasetCellTriple(Cell):
