@@ -88,6 +88,13 @@ def isinstance_(x, types_):
     raise TypeError("The second arg of 'isinstance' must be a type or a tuple of types, but got a list")
 
 
+def told(x):
+    """What an f-string of a graph holds for a value: a tensor that is constant is told with its type."""
+    if graph() is None or not isinstance(x, Tensor) or x._array is None:
+        return x
+    return f"Tensor(shape={list(x.shape)}, dtype={x.dtype}, value={x.asnumpy()})"
+
+
 def has_key(x, key):
     """x.has_key(key), which dictionaries of graphs have."""
     return key in x if isinstance(x, dict) else x.has_key(key)

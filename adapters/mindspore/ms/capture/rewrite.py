@@ -374,6 +374,11 @@ class _Function(ast.NodeTransformer):
 
     visit_GeneratorExp = visit_ListComp
 
+    def visit_FormattedValue(self, node):
+        self.generic_visit(node)
+        node.value = ast.copy_location(_flow("told", node.value), node.value)
+        return node
+
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._receiver():
             arguments = [_load("__class__"), _load(self._receiver())]

@@ -56,7 +56,7 @@ def test_if_after_if_in_while_grad():
             self.b = Parameter(Tensor(4, ms.int32), name="b")
 
         def construct(self, x):
-            out = self.a
+            out = self.a * 1
             while self.a > 1:
                 self.b = self.b - 1
                 self.a = self.a - 2
