@@ -13,6 +13,7 @@ spinning pools cost the others nothing."""
 import argparse
 import itertools
 import json
+import math
 import os
 import re
 import select
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nets
+import worker
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -53,6 +55,7 @@ class Case:
     ready: dict = field(default_factory=dict)
     fastest: list = field(default_factory=list)  # seconds, one a round
     medians: list = field(default_factory=list)
+    processor: list = field(default_factory=list)  # seconds of the processor's time, by the fastest iteration of each round
     rss_mb: float = 0
     problem: str = ""
 
@@ -82,7 +85,7 @@ def ensure_files(cases):
     makers = [HERE / name for name in ("make_models.py", "nets.py", "torch_net.py", "tf_net.py")]
     folder = machine.cache_folder("bench", *(maker.read_bytes() for maker in makers))
     for case in cases:
-        formats = ["onnx"] + ["int8"] * (case.dtype == "int8") + ["pb"] * (case.peer == "tf")
+        formats = ["onnx"] + [case.dtype] * (case.dtype in worker.FILES) + ["pb"] * (case.peer == "tf")
         for kind in formats if case.peer != "peak" else ():
             made = folder / f"{case.model}.{kind}.made"
             if made.exists():
@@ -166,6 +169,7 @@ def take_turn(case, seconds, minimum):
     os.killpg(case.worker.pid, signal.SIGSTOP)
     case.fastest.append(min(answer["t"]))
     case.medians.append(statistics.median(answer["t"]))
+    case.processor.append(answer.get("cpu", math.nan))
     case.rss_mb = max(case.rss_mb, answer.get("rss_mb", 0))
 
 
@@ -201,6 +205,8 @@ def result(case, first, peak):
         "fastest_ms": min(case.fastest) * 1e3,
         "median_ms": statistics.median(case.medians) * 1e3,
         "ratio": statistics.median(a / b for a, b in zip(case.fastest, first.fastest)),
+        "processor_ms": min(case.processor) * 1e3,
+        "processor_ratio": statistics.median(a / b for a, b in zip(case.processor, first.processor)),
         "rounds": len(case.fastest),
         "rss_mb": case.rss_mb,
         **case.ready,
@@ -214,7 +220,7 @@ def result(case, first, peak):
 
 def print_rows(rows):
     width = max(len(row["case"]) for row in rows)
-    print(f"{'case':{width}}  fastest ms  median ms  RSS MB  first s  peak %  ratio to the first")
+    print(f"{'case':{width}}  fastest ms  median ms  RSS MB  first s  peak %  processor ms  ratio to the first: time, processor")
     for row in rows:
         if "problem" in row:
             print(f"{row['case']:{width}}  FAILED: {row['problem']}")
@@ -222,7 +228,7 @@ def print_rows(rows):
         share = f"{row['share_of_peak'] * 100:6.0f}" if "share_of_peak" in row else " " * 6
         print(
             f"{row['case']:{width}}  {row['fastest_ms']:10.3f} {row['median_ms']:10.3f} {row['rss_mb']:7.0f} "
-            f"{row.get('first_s', 0):8.2f}  {share}  {row['ratio']:.3f}"
+            f"{row.get('first_s', 0):8.2f}  {share}  {row['processor_ms']:12.3f}  {row['ratio']:.3f} {row['processor_ratio']:.3f}"
         )
     norms = [row["norm"] for row in rows if row.get("norm") and row["dtype"] == "fp32"]
     if norms and max(norms) > min(norms) * (1 + 1e-3):

@@ -2,6 +2,8 @@
 
 onnx   (in .venv-peers) MODEL.npz, the weights, and MODEL.onnx, fp32 with a dynamic batch N
 int8   (in .venv-peers, after onnx) MODEL.int8.onnx, QDQ: 8-bit unsigned activations, signed weights per channel
+w4, w8 (in .venv-peers, after onnx) MODEL.w4.onnx: MatMulNBits with weights of so many bits in blocks of 32; w4a8, w8a8: with
+       accuracy_level 4, which lets activations have 8 bits; w8c: DequantizeLinear with a scale for each channel
 pb     (in .venv, after onnx) MODEL.pb, the frozen TensorFlow graph with the same weights"""
 
 import sys
@@ -25,10 +27,10 @@ def make_onnx(model, folder):
     np.savez(folder / f"{model}.npz", **net.numpy_weights())
     net.eval()
     file = folder / f"{model}.onnx"
-    example = torch.from_numpy(nets.make_input(model, 2))
-    axes = {"x": {0: "N"}, "y": {0: "N"}}
-    names = {"input_names": ["x"], "output_names": ["y"], "dynamic_axes": axes}
-    torch.onnx.export(net, (example,), str(file), **names, opset_version=OPSET, dynamo=False)
+    inputs = nets.make_inputs(model, 2 if model != "gpt2" else 1)
+    axes = {"x": {0: "N"}, "y": {0: "N"}} if model != "gpt2" else {}
+    names = {"input_names": list(inputs), "output_names": ["y", *(name.replace("past", "now") for name in inputs if name != "x")], "dynamic_axes": axes}
+    torch.onnx.export(net, tuple(map(torch.from_numpy, inputs.values())), str(file), **names, opset_version=OPSET, dynamo=False)
     onnx.checker.check_model(str(file))
 
 
@@ -72,6 +74,43 @@ class _Calibration:
         return next(self.batches, None)
 
 
+def make_few_bits(kind):
+    bits, level = int(kind[1]), 4 if kind.endswith("a8") else 0
+
+    def make(model, folder):
+        import onnx
+        from onnxruntime.quantization.matmul_nbits_quantizer import DefaultWeightOnlyQuantConfig, MatMulNBitsQuantizer
+
+        how = DefaultWeightOnlyQuantConfig(32, is_symmetric=True, accuracy_level=level, bits=bits)
+        made = MatMulNBitsQuantizer(onnx.load(folder / f"{model}.onnx"), algo_config=how)
+        made.process()
+        made.model.save_model_to_file(str(folder / f"{model}.{kind}.onnx"))
+
+    return make
+
+
+def make_channels(model, folder):
+    import onnx
+    from onnx import helper, numpy_helper
+
+    whole = onnx.load(folder / f"{model}.onnx")
+    graph, weights = whole.graph, {each.name: each for each in whole.graph.initializer}
+    nodes = []
+    for node in graph.node:
+        kernel = weights.get(node.input[1]) if node.op_type == "MatMul" else None
+        if kernel:
+            floats, name = numpy_helper.to_array(kernel), kernel.name
+            scale = (np.abs(floats).max(0) / 127).astype(np.float32)
+            codes = np.rint(floats / scale).astype(np.int8)
+            graph.initializer.remove(kernel)
+            graph.initializer.extend([numpy_helper.from_array(codes, name + ".q"), numpy_helper.from_array(scale, name + ".s")])
+            nodes.append(helper.make_node("DequantizeLinear", [name + ".q", name + ".s"], [name], axis=1))
+        nodes.append(node)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.save(whole, folder / f"{model}.w8c.onnx")
+
+
 def make_pb(model, folder):
     import tensorflow as tf
     import tf_net
@@ -85,5 +124,6 @@ def make_pb(model, folder):
 
 
 if __name__ == "__main__":
-    make = {"onnx": make_onnx, "int8": make_int8, "pb": make_pb}[sys.argv[1]]
+    few_bits = {kind: make_few_bits(kind) for kind in ("w4", "w8", "w4a8", "w8a8")}
+    make = {"onnx": make_onnx, "int8": make_int8, "w8c": make_channels, "pb": make_pb, **few_bits}[sys.argv[1]]
     make(sys.argv[2], Path(sys.argv[3]))

@@ -9,6 +9,7 @@ import numpy as np
 
 # BERT-base
 VOCABULARY, SEQUENCE, HIDDEN, HEADS, LAYERS, INNER = 30522, 128, 768, 12, 12, 3072
+GPT_VOCABULARY = 50257
 
 
 def make_weight(name, shape, kind):
@@ -91,6 +92,22 @@ def bert(ops, ids):
     return x
 
 
+PAST = 128  # words before the new one
+
+
+def gpt2(ops, ids, *cache):
+    """The next word's scores of GPT-2 (small), and the keys and values of each layer with its own."""
+    x, kept = ops.words_at(ids, GPT_VOCABULARY, PAST), []
+    for layer in range(LAYERS):
+        prefix = f"g{layer}."
+        qkv = ops.dense(ops.layer_norm(x, prefix + "ln1"), prefix + "qkv", HIDDEN, 3 * HIDDEN, "xavier")
+        y, *pair = ops.cached_attention(qkv, *cache[2 * layer : 2 * layer + 2])
+        x, kept = ops.add(x, ops.dense(y, prefix + "o", HIDDEN, HIDDEN, "xavier")), kept + pair
+        y = ops.gelu(ops.dense(ops.layer_norm(x, prefix + "ln2"), prefix + "f1", HIDDEN, INNER, "xavier"))
+        x = ops.add(x, ops.dense(y, prefix + "f2", INNER, HIDDEN, "xavier"))
+    return ops.dense(ops.layer_norm(x, "g.ln"), "g.words", HIDDEN, GPT_VOCABULARY, "xavier"), *kept
+
+
 def lenet(ops, x):
     x = ops.max_pool(ops.relu(ops.conv(x, "c1", 1, 6, 5, 1, bias=True)), 2, 2, 0)
     x = ops.max_pool(ops.relu(ops.conv(x, "c2", 6, 16, 5, 1, pad=0, bias=True)), 2, 2, 0)
@@ -107,20 +124,30 @@ NETS = {
     "resnet50": (resnet50, (3, 224, 224), 8.18),
     "mobilenetv2": (mobilenetv2, (3, 224, 224), 0.601),
     "bert": (bert, (SEQUENCE,), 22.35),
+    "gpt2": (gpt2, (1,), 0.25),
     "lenet": (lenet, (1, 28, 28), 0.00084),
     "mlp": (mlp, (784,), 0.000813),
 }
 
 
-def build(model, ops, x):
-    return NETS[model][0](ops, x)
+def build(model, ops, *inputs):
+    return NETS[model][0](ops, *inputs)
 
 
 def make_input(model, batch, nhwc=False):
-    """The input of (model, batch), the same for every peer."""
+    """The input x of (model, batch), the same for every peer."""
     shape = (batch, *NETS[model][1])
     random = np.random.RandomState(7)
-    if model == "bert":
+    if model in ("bert", "gpt2"):
         return random.randint(0, VOCABULARY, shape).astype(np.int64)
     x = random.standard_normal(shape).astype(np.float32)
     return np.ascontiguousarray(x.transpose(0, 2, 3, 1)) if nhwc and x.ndim == 4 else x
+
+
+def make_inputs(model, batch):
+    """All inputs by name."""
+    inputs = {"x": make_input(model, batch)}
+    if model == "gpt2":
+        random, shape = np.random.RandomState(8), (batch, HEADS, PAST, HIDDEN // HEADS)
+        inputs |= {f"past{i}": random.standard_normal(shape).astype(np.float32) for i in range(2 * LAYERS)}
+    return inputs

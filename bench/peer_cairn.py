@@ -8,6 +8,6 @@ import cairn  # noqa: E402
 import nets  # noqa: E402
 
 model = cairn.load(worker.onnx_file(options))
-x = nets.make_input(options.model, options.batch)
-(output,) = (entry.name for entry in model.outputs)
-worker.serve(lambda: model.run({"x": x})[output], "cairn " + cairn.__version__)
+inputs = nets.make_inputs(options.model, options.batch)
+output = model.outputs[0].name
+worker.serve(lambda: model.run(inputs)[output], "cairn " + cairn.__version__)

@@ -1,4 +1,5 @@
-"""OpenVINO with a static shape. Modes: latency (default), throughput. Types: fp32, bf16, int8 (a quantised file)."""
+"""OpenVINO with a static shape. Modes: latency (default), throughput. Types: fp32, bf16, int8 and few bits (quantised
+files)."""
 
 import worker
 
@@ -7,10 +8,10 @@ options = worker.arguments()
 import nets  # noqa: E402
 import openvino as ov  # noqa: E402
 
-x = nets.make_input(options.model, options.batch)
+inputs = nets.make_inputs(options.model, options.batch)
 core = ov.Core()
 model = core.read_model(worker.onnx_file(options))
-model.reshape({"x": list(x.shape)})
+model.reshape({name: list(x.shape) for name, x in inputs.items()})
 settings = {
     "INFERENCE_NUM_THREADS": options.threads,
     "NUM_STREAMS": 1,
@@ -21,7 +22,8 @@ settings = {
     "ENABLE_HYPER_THREADING": True,
 }
 request = core.compile_model(model, "CPU", settings).create_infer_request()
-request.set_input_tensor(ov.Tensor(x))
+for name, x in inputs.items():
+    request.set_tensor(name, ov.Tensor(x))
 
 
 def iteration():

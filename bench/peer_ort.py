@@ -1,4 +1,4 @@
-"""ONNX Runtime. Types: fp32, int8 (a quantised file)."""
+"""ONNX Runtime. Types: fp32, int8 and few bits (quantised files)."""
 
 import worker
 
@@ -14,5 +14,5 @@ settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
 settings.add_free_dimension_override_by_name("N", options.batch)
 settings.add_session_config_entry("session.set_denormal_as_zero", "1")
 session = ort.InferenceSession(worker.onnx_file(options), settings, providers=["CPUExecutionProvider"])
-x = nets.make_input(options.model, options.batch)
-worker.serve(lambda: session.run(None, {"x": x})[0], "onnxruntime " + ort.__version__)
+inputs = nets.make_inputs(options.model, options.batch)
+worker.serve(lambda: session.run(None, inputs)[0], "onnxruntime " + ort.__version__)

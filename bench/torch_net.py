@@ -22,11 +22,11 @@ class Net(nn.Module):
         self.building = True
         with torch.no_grad():
             self.eval()
-            self(torch.from_numpy(nets.make_input(model, 1)))
+            self(*map(torch.from_numpy, nets.make_inputs(model, 1).values()))
         self.building = False
 
-    def forward(self, x):
-        return nets.build(self.model, self, x)
+    def forward(self, *inputs):
+        return nets.build(self.model, self, *inputs)
 
     def numpy_weights(self):
         return {name: self.weight(name, None, None).detach().numpy().copy() for name in self.names}
@@ -79,6 +79,16 @@ class Net(nn.Module):
         else:
             result = torch.softmax(q @ k.transpose(2, 3) / math.sqrt(depth), -1) @ v
         return result.transpose(1, 2).reshape(items, nets.SEQUENCE, nets.HIDDEN)
+
+    def words_at(self, ids, words, place):
+        table = self.weight("emb.word", (words, nets.HIDDEN), "embedding")
+        return F.embedding(ids, table) + self.weight("emb.pos", (place + 1, nets.HIDDEN), "embedding")[place]
+
+    def cached_attention(self, qkv, keys, values):
+        q, k, v = (part.unflatten(-1, (nets.HEADS, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
+        keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+        shares = torch.softmax(q @ keys.transpose(2, 3) / math.sqrt(q.shape[-1]), -1)
+        return (shares @ values).transpose(1, 2).flatten(2), keys, values
 
     def relu(self, x):
         return F.relu(x)

@@ -1,5 +1,6 @@
 """The protocol between compare.py and a worker process. The worker builds everything, runs once, prints `READY {json}`,
-then obeys lines on stdin: `run SECONDS MINIMUM` is answered by `TIMES {"t": [seconds of each iteration], "rss_mb": peak}`."""
+then obeys lines on stdin: `run SECONDS MINIMUM` is answered by `TIMES {"t": [seconds of each iteration], "cpu": processor time of
+the fastest, "rss_mb": peak}`."""
 
 import argparse
 import json
@@ -8,6 +9,7 @@ import sys
 import time
 
 KEPT = 2000  # times of one answer
+FILES = ("int8", "w4", "w8", "w4a8", "w8a8", "w8c")  # types with a file of their own
 _started = float(os.environ.get("PEER_T0", time.time()))
 
 
@@ -18,12 +20,12 @@ def arguments():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--mode", default="default")
-    parser.add_argument("--dtype", default="fp32", choices=("fp32", "bf16", "int8"))
+    parser.add_argument("--dtype", default="fp32", choices=("fp32", "bf16", *FILES))
     return parser.parse_args()
 
 
 def onnx_file(options):
-    return f"{options.models}/{options.model}{'.int8' if options.dtype == 'int8' else ''}.onnx"
+    return f"{options.models}/{options.model}{'.' + options.dtype if options.dtype in FILES else ''}.onnx"
 
 
 def peak_megabytes():
@@ -49,15 +51,16 @@ def serve(iteration, note, warm_up=3):
     print("READY " + json.dumps(ready), flush=True)
     for line in sys.stdin:
         _, seconds, minimum = line.split()
-        times = _measure(iteration, float(seconds), int(minimum))
-        print("TIMES " + json.dumps({"t": times[-KEPT:], "rss_mb": peak_megabytes()}), flush=True)
+        times, processor = _measure(iteration, float(seconds), int(minimum))
+        print("TIMES " + json.dumps({"t": times[-KEPT:], "cpu": processor, "rss_mb": peak_megabytes()}), flush=True)
     os._exit(0)  # some peers hang in their destructors
 
 
 def _measure(iteration, seconds, minimum):
-    times, end = [], time.perf_counter() + seconds
+    times, processor, end = [], [], time.perf_counter() + seconds
     while len(times) < minimum or time.perf_counter() < end:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         iteration()
         times.append(time.perf_counter() - start)
-    return times
+        processor.append(time.process_time() - used)
+    return times, min(processor)

@@ -41,7 +41,10 @@ def share(stem, skip=0):
     ]
     reasons += [stock["reason"] for stock in report["run_by_tensorflow"]]
     reasons += [f"{operator} on reference" for operator in side.reference(stem)]
-    return graph["numeric_on_engine"] / graph["numeric"], reasons, len(report["graphs"])
+    refused = {stock["cluster"] for stock in report["run_by_tensorflow"]}
+    nodes = sum(each["nodes"] for each in graph["clusters"])
+    kept = sum(each["nodes"] for each in graph["clusters"] if each["name"] not in refused) / max(nodes, 1)
+    return kept * graph["numeric_on_engine"] / graph["numeric"], reasons, len(report["graphs"])
 
 
 def difference(wanted, found):

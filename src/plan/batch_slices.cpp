@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kCacheBytes = 16 << 20;               // that the operands and results of one operator may take
 constexpr double kBytesPerNs = 10, kFlopsPerNs = 100;  // of memory behind the caches, and of products
+// Products of bytes take so little time that they wait for what one core's cache does not hold.
+constexpr double kNearCacheBytes = 2 << 20, kIntegerFlopsPerNs = 1500;
 constexpr double kTurnNs = 5e3;                        // what a turn costs for each operator in it
 constexpr size_t kMostBatches = 4;                     // that are looked at
 constexpr double kLeastGain = 0.1;                     // of the part's estimated time
@@ -132,7 +134,8 @@ struct NodeCost {
   double between = 0;  // the part of it that comes from or goes to other nodes by slices
   double weights = 0;  // bytes of operands that all rows share
   double flops = 0;
-  bool counts = false;  // is part of a chain that runs by slices
+  bool counts = false;   // is part of a chain that runs by slices
+  bool is_near = false;  // computes with bytes
 };
 
 /// Nodes first .. last of the block, `rows` rows of the batch in each turn.
@@ -181,6 +184,7 @@ class BatchSlicer {
     }
     if (node.op->has(kView)) cost.moved = cost.between = 0;
     cost.flops = cost_of(make_group({&node}, uses)).flops;
+    cost.is_near = node.inputs[0]->type.dtype.bits == 8 || node.result()->type.dtype.bits == 8;
     return cost;
   }
 
@@ -194,7 +198,8 @@ class BatchSlicer {
     if (!cost.counts) return 0;
     const double turns = static_cast<double>(batch_ / rows);
     double gain = -kTurnNs * (turns - 1) * (cost.flops > 0);
-    if (cost.moved > kCacheBytes && cost.moved / turns <= kCacheBytes) gain += cost.between / kBytesPerNs;
+    const double cache = cost.is_near ? kNearCacheBytes : kCacheBytes;
+    if (cost.moved > cache && cost.moved / turns <= cache) gain += cost.between / kBytesPerNs;
     return gain - cost.weights * (turns - 1) / kBytesPerNs;
   }
 
@@ -214,11 +219,23 @@ class BatchSlicer {
     if (best.gain <= 0) return;
     double time = 0;
     for (size_t i = best.first; i <= best.last; ++i)
-      time += costs_[i].flops / kFlopsPerNs + costs_[i].moved / kBytesPerNs;
+      time += costs_[i].flops / (costs_[i].is_near ? kIntegerFlopsPerNs : kFlopsPerNs) + costs_[i].moved / kBytesPerNs;
     if (best.gain < kLeastGain * time) return;
+    best.last = with_smaller_results(best.last, end);
     parts_.push_back(best);
     choose(begin, best.first);
     choose(best.last + 1, end);
+  }
+
+  /// The end of a part with the elementwise nodes behind it that make no more bytes than they read: what leaves it is small.
+  size_t with_smaller_results(size_t last, size_t end) const {
+    for (size_t i = last + 1; i < end; ++i) {
+      const Node& node = *block_.nodes[i];
+      if (!rows_.takes_slices(node)) continue;
+      if (!costs_[i].counts || !node.op->has(kElementwise) || bytes_of(node.result()) > bytes_of(node.inputs[0])) break;
+      last = i;
+    }
+    return last;
   }
 
   /// Puts the part's nodes into the body of a scan, which stands where the last of them stood.
@@ -278,7 +295,7 @@ class BatchSlicer {
     const auto sliced = static_cast<size_t>(
         std::count_if(inputs.begin(), inputs.end(), [&](const Value* input) { return rows_.contains(input); }));
     const size_t rows = sliced + group.outputs.size();
-    set_scan(*scan, {0, sliced, turns, std::vector<int64_t>(rows, 0), std::vector<int64_t>(rows, 1)});
+    set_scan(*scan, {0, sliced, turns, std::vector<int64_t>(rows, 0), std::vector<int64_t>(rows, 1), true});
     scan->inputs = std::move(inputs);
     scan->sources = group.last().sources;
     Block after;

@@ -1,7 +1,5 @@
 #include "plan/context.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -14,19 +12,15 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kRoom = 8;  // where arenas grow: a part of an arena that the next ones may need
 
-// Allocates an arena. Touches every page of a host arena, so that runs have no page faults, and uses huge pages for the
-// part of it that fills whole ones.
+// Allocates an arena. Touches every page of a host arena, so that runs have no page faults.
 Arena make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return {space.allocate(bytes), bytes};
   const size_t size = whole_lines(std::max<size_t>(bytes, 1));
-  void* data = nullptr;
   require_memory(size);
-  if (posix_memalign(&data, size >= kHugePage ? kHugePage : kLineBytes, size) != 0)
-    fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
-  if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+  void* data = allocate_lines(size);
+  if (!data) fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
   std::memset(data, 0, size);
   return {data, size};
 }

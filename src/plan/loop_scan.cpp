@@ -12,7 +12,7 @@ namespace cairn {
 
 namespace {
 
-constexpr const char *kTurns = "turns", *kScanned = "scanned", *kFirst = "first", *kStep = "step";
+constexpr const char *kTurns = "turns", *kScanned = "scanned", *kFirst = "first", *kStep = "step", *kAtOnce = "at_once";
 
 void infer_scan(InferContext& context) {
   const Block& body = *context.regions()[0];
@@ -29,7 +29,8 @@ const OpDef kScan = {.name = "scan",
                                     {kScanned, AttrKind::integer},
                                     {kTurns, AttrKind::integer},
                                     {kFirst, AttrKind::integers},
-                                    {kStep, AttrKind::integers}},
+                                    {kStep, AttrKind::integers},
+                                    {kAtOnce, AttrKind::boolean}},
                      .results = {},
                      .traits = kControl | kNotFoldable,
                      .infer = infer_scan};
@@ -72,7 +73,7 @@ std::optional<Scan> scan_of(const Node& node) {
   if (node.op != &kScan) return {};
   const AttributeView attr = node.attr();
   return Scan{static_cast<size_t>(attr.integer(kCarried)), static_cast<size_t>(attr.integer(kScanned)),
-              attr.integer(kTurns), attr.integers(kFirst), attr.integers(kStep)};
+              attr.integer(kTurns), attr.integers(kFirst), attr.integers(kStep), attr.boolean(kAtOnce)};
 }
 
 void set_scan(Node& node, const Scan& scan) {
@@ -81,7 +82,8 @@ void set_scan(Node& node, const Scan& scan) {
                                {kScanned, static_cast<int64_t>(scan.scanned)},
                                {kTurns, scan.turns},
                                {kFirst, scan.first},
-                               {kStep, scan.step}};
+                               {kStep, scan.step},
+                               {kAtOnce, scan.at_once}};
 }
 
 LoopScan::LoopScan(const Node& loop, const ListRows& lists, const Numbers& numbers, Builder& outside)

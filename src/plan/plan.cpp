@@ -117,6 +117,7 @@ class Planner {
     if (!items) sibling_.reset();
     items_ = items ? std::move(*items) : make_items(*module_, *plan_->function, *uses_, options_);
     if (sibling_) plan_->sibling = earlier_->function;
+    plan_->workers = sibling_ ? earlier_->workers : std::make_shared<WorkerChoice>();
   }
 
   void estimate() {
@@ -366,11 +367,11 @@ class Planner {
 
   // Allocates the arenas of a step's regions, and for loops a second buffer per carried value: iterations alternate
   // between it and the result's buffer. The regions never run at the same time and share one arena, but for loops, whose
-  // body keeps some of its own.
+  // body keeps some of its own, and scans whose turns run at the same time.
   void make_room_for_bodies(PlannedStep& step) {
     size_t bytes = 0;
     for (const auto& body : step.bodies) {
-      step.body_offsets.push_back(is_loop(*step.control) ? bytes : 0);
+      step.body_offsets.push_back(is_loop(*step.control) || step.scan ? bytes : 0);
       for (const auto& [space, arena] : body->arena_bytes)
         bytes = std::max(bytes, step.body_offsets.back() + whole_lines(arena));
     }
@@ -404,7 +405,7 @@ class Planner {
   void make_control(const Item& item, PlannedStep& step, const PlannedStep* earlier) {
     const auto add_program = [&](std::unique_ptr<Function> function, size_t changing) {
       step.programs.push_back(
-          std::make_unique<Program>(module_, std::move(function), options_for_body(changing), packer_));
+          std::make_unique<Program>(module_, std::move(function), options_for_body(changing, step.scan), packer_));
       if (earlier) step.programs.back()->follow(*earlier->programs[step.programs.size() - 1]);
     };
     step.control = &item.group.last();
@@ -434,18 +435,27 @@ class Planner {
     }
   }
 
-  PlanOptions options_for_body(size_t first_that_stays) const {
+  PlanOptions options_for_body(size_t first_that_stays, const std::optional<Scan>& scan = {}) const {
     PlanOptions options = options_;
     options.first_that_stays = first_that_stays;
+    if (scan && runs_at_once(*scan)) options.threads = 1;
     return options;
   }
 
-  static void plan_scan(PlannedStep& step) {
+  // Whether workers run turns at the same time, each alone, and have about equally many.
+  bool runs_at_once(const Scan& scan) const {
+    constexpr int64_t kMany = 8;
+    const int64_t workers = options_.threads;
+    return scan.at_once && workers > 1 && scan.turns >= workers &&
+           (scan.turns % workers == 0 || scan.turns >= kMany * workers);
+  }
+
+  void plan_scan(PlannedStep& step) const {
     const Block& body = *step.control->regions[0];
     Scan& scan = *step.scan;
     std::vector<Dims> dims;
     for (const auto& param : body.params) dims.push_back(param->type.is_tensor() ? param->type.shape.sizes() : Dims());
-    step.bodies = {step.programs[0]->plan(dims)};
+    step.bodies.assign(runs_at_once(scan) ? static_cast<size_t>(options_.threads) : 1, step.programs[0]->plan(dims));
     step.cost.flops = static_cast<double>(scan.turns) * step.bodies[0]->flops;
     for (size_t i = 0; i < scan.first.size(); ++i) {
       const Value* row =

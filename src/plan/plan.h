@@ -16,6 +16,7 @@
 #include "ir/module.h"
 #include "plan/budget.h"
 #include "plan/scans.h"
+#include "plan/worker_choice.h"
 
 namespace cairn {
 
@@ -54,7 +55,7 @@ struct PlannedStep {
   const Node* control = nullptr;                   // `if`, `while`, `call`
   std::vector<std::unique_ptr<Program>> programs;  // of a control node: one per region, or the callee
   /// For `if` and `while` with static types: the plans of the regions, whose arenas are in this step's workspace. Empty
-  /// when they are planned at run time.
+  /// when they are planned at run time. Of a scan: one for each worker that runs turns, which share a plan.
   std::vector<std::shared_ptr<const Plan>> bodies;
   std::vector<size_t>
       spare;  // loops with bodies: a second buffer for each carried value; `while`: one for the condition
@@ -92,6 +93,7 @@ struct Plan {
   bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
+  std::shared_ptr<WorkerChoice> workers;  // that of the sibling, or its own
   /// Hash of all kernels and types: plans with equal ids give equal bits.
   std::string id() const;
 };

@@ -59,7 +59,8 @@ class Shares {
 
   void add(const Plan& plan) {
     for (const PlannedStep& step : plan.steps) {
-      for (const auto& body : step.bodies) add(*body);
+      for (const auto& body : step.bodies)
+        if (!step.scan || &body == &step.bodies[0]) add(*body);
       if (!step.group.nodes.empty()) add(step.engine, step.group, step.cost);
     }
   }

@@ -14,6 +14,7 @@ struct Scan {
   int64_t turns = 0;
   std::vector<int64_t> first,
       step;  // of each scanned input, then of each stacked result: turn t has row first + step * t
+  bool at_once = false;  // workers may run turns at the same time: nothing is carried, and the body is pure
 };
 /// The node as a scan, or nothing.
 std::optional<Scan> scan_of(const Node& node);

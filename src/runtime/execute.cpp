@@ -1,5 +1,7 @@
 #include "runtime/execute.h"
 
+#include <chrono>
+
 #include "comm/beside.h"
 #include "comm/request.h"
 #include "ir/collective.h"
@@ -58,6 +60,31 @@ StepArgs arguments_of(const PlannedStep& step, const Context& context, Executor&
   const auto memory = [&](const std::optional<size_t>& buffer) { return buffer ? context.buffer(*buffer) : nullptr; };
   return {arguments, arguments + step.inputs.size(), memory(step.workspace), executor, memory(step.kept)};
 }
+
+// A run of a plan by one worker or by all, as the plan's other runs advise, which learn from this one.
+class Turn {
+ public:
+  Turn(const Plan& plan, const RunOptions& options)
+      : plan_(plan), options_(options),
+        chooses_(!plan.brief && options.executor && options.executor->width() > 1),
+        alone_(chooses_ && plan.workers->next_is_alone()) {
+    if (alone_) options_.executor = nullptr;
+  }
+  ~Turn() {
+    const std::chrono::duration<double, std::nano> time = Clock::now() - begin_;
+    if (chooses_) plan_.workers->took(alone_, time.count(), plan_.time);
+  }
+  Turn(const Turn&) = delete;
+  const RunOptions& options() const { return options_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const Plan& plan_;
+  RunOptions options_;
+  const bool chooses_, alone_;
+  const Clock::time_point begin_ = Clock::now();
+};
 
 // Before the steps run for the first time with these inputs.
 void keep_what_stays(const Plan& plan, const Context& context, const RunOptions& options) {
@@ -121,14 +148,20 @@ void run_loop(const Plan& plan, const PlannedStep& step, Context& context, const
   }
 }
 
-// Turn t takes and makes rows where they are; the last turn makes the carried results.
+// Turn t takes and makes rows where they are; the last turn makes the carried results. With several bodies, workers run turns at
+// the same time, each with a body of its own and alone.
 void run_scan(const PlannedStep& step, Context& context, const Module& module, const RunOptions& options) {
   const Scan& scan = *step.scan;
   void* const* inputs = context.arguments(step);
   void* const* results = inputs + step.inputs.size();
-  Context& body = context.inner(step, 0);
-  for (size_t i = scan.carried + scan.scanned; i < step.inputs.size(); ++i) body.bind_input(i, inputs[i]);
-  keep_what_stays(*step.bodies[0], body, options);
+  const bool at_once = step.bodies.size() > 1;
+  RunOptions alone = options;
+  if (at_once) alone.executor = nullptr;
+  for (size_t worker = 0; worker < step.bodies.size(); ++worker) {
+    Context& body = context.inner(step, worker);
+    for (size_t i = scan.carried + scan.scanned; i < step.inputs.size(); ++i) body.bind_input(i, inputs[i]);
+    keep_what_stays(*step.bodies[worker], body, alone);
+  }
   const auto carried = [&](size_t i, int64_t turn) {
     if (turn == 0) return inputs[i];
     return (scan.turns - turn) % 2 == 0 ? results[i] : context.buffer(step.spare[i]);
@@ -136,13 +169,23 @@ void run_scan(const PlannedStep& step, Context& context, const Module& module, c
   const auto row = [&](void* data, size_t i, int64_t turn) {
     return static_cast<void*>(static_cast<char*>(data) + scan.first[i] + scan.step[i] * turn);
   };
-  for (int64_t turn = 0; turn < scan.turns; ++turn) {
-    stop_point();
+  const auto run_turn = [&](int64_t turn, size_t worker) {
+    Context& body = context.inner(step, worker);
     for (size_t i = 0; i < scan.carried; ++i) body.bind_input(i, carried(i, turn));
     for (size_t i = 0; i < scan.scanned; ++i) body.bind_input(scan.carried + i, row(inputs[scan.carried + i], i, turn));
-    run_body(step, 0, context, module, options, [&](size_t i) {
+    run_body(step, worker, context, module, alone, [&](size_t i) {
       return i < scan.carried ? carried(i, turn + 1) : row(results[i], scan.scanned + i - scan.carried, turn);
     });
+  };
+  if (at_once) {
+    const bool fits = options.executor && !options.observer && options.executor->width() <= std::ssize(step.bodies);
+    return (fits ? *options.executor : serial_executor()).run(static_cast<int>(scan.turns), [&](int turn, int worker) {
+      run_turn(turn, static_cast<size_t>(worker));
+    });
+  }
+  for (int64_t turn = 0; turn < scan.turns; ++turn) {
+    stop_point();
+    run_turn(turn, 0);
   }
 }
 
@@ -302,8 +345,10 @@ void check_estimate(const Plan& plan, double seconds) {
 }
 
 void execute(const Plan& plan, std::span<const void* const> inputs, ResultSink& sink, const Module& module,
-             const RunOptions& options) {
+             const RunOptions& given) {
   Lease lease(plan);
+  const Turn turn(plan, given);
+  const RunOptions& options = turn.options();
   Context& context = *lease;
   for (size_t i = 0; i < inputs.size(); ++i) context.bind_input(i, inputs[i]);
   const auto& results = plan.function->body.results;

@@ -1,6 +1,9 @@
 #include "support/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -46,6 +49,14 @@ std::string size_text(size_t bytes) {
 size_t available_memory() {
   const size_t kib = number_in("/proc/meminfo", "MemAvailable:", SIZE_MAX / 1024);
   return std::min(kib * 1024, left_in_group());
+}
+
+void* allocate_lines(size_t bytes) {
+  const size_t size = whole_lines(std::max<size_t>(bytes, 1));
+  void* data = nullptr;
+  if (posix_memalign(&data, size >= kHugePage ? kHugePage : kLineBytes, size) != 0) return nullptr;
+  if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return data;
 }
 
 void require_memory(size_t bytes) {

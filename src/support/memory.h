@@ -7,11 +7,15 @@ namespace cairn {
 
 /// What buffers are aligned to: a cache line, and the widest vector.
 inline constexpr size_t kLineBytes = 64;
+inline constexpr size_t kHugePage = 2 << 20;
 /// The bytes rounded up to whole lines.
 constexpr size_t whole_lines(size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes; }
 
 /// Bytes that the machine or the process's control group has left; SIZE_MAX when unknown.
 size_t available_memory();
+
+/// Uninitialised memory in whole lines, in huge pages as far as it fills them, which std::free() releases; null when there is none.
+void* allocate_lines(size_t bytes);
 
 /// Throws Error out_of_memory when so many bytes are more than is left. Small amounts are not checked.
 void require_memory(size_t bytes);

@@ -28,13 +28,15 @@ Tensor numbers(const std::vector<int64_t>& dims, uint32_t seed) {
   return tensor;
 }
 
-/// Checks that results with and without slices agree; whether there are any.
+/// Checks that results with and without slices agree, and those of one thread with those of several; whether there are slices.
 bool runs_by_slices(const std::string& text, const std::vector<Tensor>& inputs, int threads = 2) {
   const auto model = Model::make(parse("module @m {\n" + text + "\n}"), {.threads = threads});
   std::vector<Dims> dims;
   for (const Tensor& input : inputs) dims.push_back(input.dims());
   LooksAtValues looks;
   const auto a = model->run(inputs), b = model->run(inputs, {.observer = &looks});
+  const auto alone = Model::make(parse("module @m {\n" + text + "\n}"), {.threads = 1})->run(inputs);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(a[i].same_bits(alone[i])) << "result " << i << " of " << text;
   EXPECT_GT(looks.steps, 0u);
   EXPECT_EQ(looks.scans, 0u) << "a run that is looked at";
   for (size_t i = 0; i < a.size(); ++i) {
@@ -126,6 +128,26 @@ TEST(BatchSlices, OperandsOfAllRowsStayWhole) {
                                   "%y = softmax %c {axis = 1} : f32[8, 1000, 1000]",
                                   "f32[8, 1000, 1000]");
   EXPECT_TRUE(runs_by_slices(text, {numbers({8, 1000, 1000}, 1), numbers({8, 1000, 1000}, 2)}));
+}
+
+TEST(BatchSlices, ProductsOfBytesRunByImagesThatOneCoresCacheHolds) {
+  std::string weights = "3";
+  for (int i = 1; i < 32 * 32; ++i) weights += ", " + std::to_string(i % 7 - 3);
+  const std::string text = of_one("%x: f32[16, 128, 128, 32]",
+                                  "%bits = constant {value = i8[1, 1, 32, 32] (" + weights + R"()} : i8[1, 1, 32, 32]
+    %s = constant {value = f32[] (0.01)} : f32[]
+    %z = constant {value = u8[] (128)} : u8[]
+    %none = constant {value = i8[] (0)} : i8[]
+    %whole = constant {value = i32[] (0)} : i32[]
+    %a = quantize_linear %x, %s, %z : u8[16, 128, 128, 32]
+    %b = conv2d_integer %a, %bits, %z, %none : i32[16, 128, 128, 32]
+    %c = dequantize_linear %b, %s, %whole : f32[16, 128, 128, 32]
+    %d = quantize_linear %c, %s, %z : u8[16, 128, 128, 32]
+    %e = conv2d_integer %d, %bits, %z, %none : i32[16, 128, 128, 32]
+    %f = dequantize_linear %e, %s, %whole : f32[16, 128, 128, 32]
+    %y = reduce_mean %f {axes = [1, 2]} : f32[16, 32])",
+                                  "f32[16, 32]");
+  EXPECT_TRUE(runs_by_slices(text, {numbers({16, 128, 128, 32}, 1)}));
 }
 
 TEST(BatchSlices, OneOperationGainsNothing) {

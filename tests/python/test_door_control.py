@@ -33,7 +33,7 @@ def test_a_conditional_is_inside_a_cluster(control, name):
     assert any("Merge" in cluster["ops"] or "Switch" in cluster["ops"] for cluster in step["clusters"])
 
 
-@pytest.mark.parametrize("name", ["loop_and_its_gradient", "loops_in_loops", "map_and_scan", "recurrent_network"])
+@pytest.mark.parametrize("name", ["loop_and_its_gradient", "loops_in_loops", "map_and_scan", "recurrent_network", "statistics_behind_a_loop"])
 def test_a_loop_and_its_gradient_are_inside_a_cluster(control, name):
     (stock, engine), report = control(name)
     assert_equal(engine, stock)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
@@ -17,13 +18,9 @@ int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostP
 
 // For each channel the mean over some rows and the sum of squared distances from it, in one pass: sums of differences
 // from an approximate mean, that of the first rows.
-CAIRN_VECTORISED(void, start_moments,
-                 (int64_t first, int64_t c, const float* __restrict x, float* __restrict mean, float* __restrict sum,
-                  float* __restrict squares)) {
-  std::fill_n(mean, c, 0.f), std::fill_n(sum, c, 0.f), std::fill_n(squares, c, 0.f);
-  for (int64_t row = 0; row < first; ++row)
-    for (int64_t i = 0; i < c; ++i) mean[i] += x[row * c + i];
-  for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<float>(first);
+CAIRN_VECTORISED(void, add_rows, (int64_t rows, int64_t c, const float* __restrict x, float* __restrict sum)) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < c; ++i) sum[i] += x[row * c + i];
 }
 
 CAIRN_VECTORISED(void, add_moments,
@@ -47,27 +44,24 @@ CAIRN_VECTORISED(void, add_moments,
     }
 }
 
-// An infinity or NaN gives the plain mean, and NaN for the squares. Without x, `mean` has the plain sums of such channels.
-CAIRN_VECTORISED(void, end_moments,
-                 (int64_t rows, int64_t c, const float* __restrict x, float* __restrict mean,
-                  const float* __restrict sum, float* __restrict squares)) {
+// Sums that are no numbers make the squares NaN, and the mean 0, to which rows can be added. Returns whether there are any.
+CAIRN_VECTORISED(bool, end_moments,
+                 (int64_t rows, int64_t c, float* __restrict mean, const float* __restrict sum,
+                  float* __restrict squares)) {
+  int odd = 0;
   for (int64_t i = 0; i < c; ++i) {
     const float shift = sum[i] / static_cast<float>(rows), around = squares[i] - sum[i] * shift;
-    if (!std::isfinite(sum[i])) {
-      if (x) mean[i] = 0;
-      for (int64_t row = 0; x && row < rows; ++row) mean[i] += x[row * c + i];
-      mean[i] /= static_cast<float>(rows);
-      squares[i] = NAN;
-      continue;
-    }
-    mean[i] += shift;
-    squares[i] = around < 0 ? 0 : around;
+    const bool finite = std::abs(sum[i]) <= std::numeric_limits<float>::max();
+    mean[i] = finite ? mean[i] + shift : 0;
+    squares[i] = !finite ? NAN : around < 0 ? 0 : around;
+    odd |= !finite;
   }
+  return odd != 0;
 }
 
-/// Rows of 16-bit elements are widened by blocks of so many elements, and at least kShiftRows.
-constexpr int64_t kBlock = kShiftRows * kMostNarrowChannels;
-int64_t block_rows(int64_t c) { return std::max(kShiftRows, (int64_t{1} << 13) / c / 4 * 4); }
+/// Rows of 16-bit elements are widened by blocks that stay in the first-level cache, three at a time.
+constexpr int64_t kBlock = 4 * kMostNarrowChannels;
+int64_t block_rows(int64_t c) { return std::max<int64_t>(1, 2048 / c / 4) * 4; }
 
 /// Elements as floats: where they are, or in the buffer.
 const float* as_floats(Form form, const void* data, int64_t at, int64_t count, float* buffer) {
@@ -82,30 +76,28 @@ void for_blocks(int64_t rows, int64_t c, Body&& body) {
   for (int64_t first = 0; first < rows; first += block_rows(c)) body(first, std::min(block_rows(c), rows - first));
 }
 
-void moments(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, float* mean, float* sum, float* squares) {
-  if (b.x_form == Form::floats) {
-    const float* x = b.x + first * c;
-    start_moments(std::min(rows, kShiftRows), c, x, mean, sum, squares);
-    add_moments(rows, c, x, mean, sum, squares);
-    return end_moments(rows, c, x, mean, sum, squares);
-  }
+// Calls body(rows, x) with rows from `first` on as floats.
+template <class Body>
+void for_rows_of_x(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, Body&& body) {
+  if (b.x_form == Form::floats) return body(rows, b.x + first * c);
   alignas(64) float buffer[kBlock];
   for_blocks(rows, c, [&](int64_t at, int64_t count) {
-    const float* x = as_floats(b.x_form, b.x, (first + at) * c, count * c, buffer);
-    if (at == 0) start_moments(std::min(rows, kShiftRows), c, x, mean, sum, squares);
-    add_moments(count, c, x, mean, sum, squares);
+    body(count, as_floats(b.x_form, b.x, (first + at) * c, count * c, buffer));
   });
-  const auto is_odd = [&](int64_t i) { return !std::isfinite(sum[i]); };
-  bool odd = false;
-  for (int64_t i = 0; i < c; ++i)
-    if (is_odd(i)) odd = true, mean[i] = 0;
-  if (odd)
-    for_blocks(rows, c, [&](int64_t at, int64_t count) {
-      const float* x = as_floats(b.x_form, b.x, (first + at) * c, count * c, buffer);
-      for (int64_t i = 0; i < count * c; ++i)
-        if (is_odd(i % c)) mean[i % c] += x[i];
-    });
-  end_moments(rows, c, nullptr, mean, sum, squares);
+}
+
+// An infinity or NaN gives the plain mean, and NaN for the squares.
+void moments(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, float* mean, float* sum, float* squares) {
+  std::fill_n(mean, c, 0.f), std::fill_n(sum, c, 0.f), std::fill_n(squares, c, 0.f);
+  const int64_t start = std::min(rows, kShiftRows);
+  for_rows_of_x(first, start, c, b, [&](int64_t count, const float* x) { add_rows(count, c, x, mean); });
+  for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<float>(start);
+  for_rows_of_x(first, rows, c, b, [&](int64_t count, const float* x) { add_moments(count, c, x, mean, sum, squares); });
+  if (!end_moments(rows, c, mean, sum, squares)) return;
+  for_rows_of_x(first, rows, c, b, [&](int64_t count, const float* x) {
+    for (int64_t i = 0; i < count * c; ++i)
+      if (std::isnan(squares[i % c])) mean[i % c] += x[i] / static_cast<float>(rows);
+  });
 }
 
 // y = (x - mean) * factor + offset [+ residual], with mean, factor and offset per channel.

@@ -35,13 +35,15 @@ CAIRN_VECTORISED(void, round_brains, (int64_t count, const float* from, uint16_t
 CAIRN_VECTORISED(void, round_to_brains, (int64_t count, float* values)) {
   for (int64_t i = 0; i < count; ++i) values[i] = as_float(rounded_to_brain(values[i]));
 }
+constexpr __mmask16 kAll = 0xffff;
+__mmask16 first_lanes(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+
 /// Pairs of rows of floats, rounded by the instruction that products of pairs come with; as in these, denormals are 0.
 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void interleave_rounded(
     int64_t pairs, const float* from, int64_t row_step, int64_t columns, int64_t width, float* to) {
-  constexpr __mmask16 kAll = 0xffff;
   for (int64_t row = 0; row < pairs; ++row, from += 2 * row_step, to += width)
     for (int64_t o = 0; o < width; o += 16) {
-      const auto mask = static_cast<__mmask16>((1u << std::clamp<int64_t>(columns - o, 0, 16)) - 1);
+      const __mmask16 mask = first_lanes(std::clamp<int64_t>(columns - o, 0, 16));
       const auto even = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + o)));
       const auto odd = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + row_step + o)));
       const __m512i high = _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, odd), 16);
@@ -64,18 +66,21 @@ CAIRN_VECTORISED(void, round_halves_plainly, (int64_t count, const float* from, 
 
 // The processor's own conversions give denormals also where it flushes these elsewhere. AVX2 does whole
 // registers and returns how many elements these were.
-__attribute__((target("avx512f,avx512bw,avx512vl"))) void expand_by_16(int64_t count, const uint16_t* from, float* to) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
-    _mm512_mask_storeu_ps(to + i, mask, _mm512_maskz_cvtph_ps(mask, _mm256_maskz_loadu_epi16(mask, from + i)));
-  }
+#define CAIRN_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
+CAIRN_AVX512 CAIRN_INLINE void expand_16(__mmask16 lanes, const uint16_t* from, float* to) {
+  _mm512_mask_storeu_ps(to, lanes, _mm512_maskz_cvtph_ps(kAll, _mm256_maskz_loadu_epi16(lanes, from)));
 }
-__attribute__((target("avx512f,avx512bw,avx512vl"))) void round_by_16(int64_t count, const float* from, uint16_t* to) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
-    const __m512 floats = _mm512_maskz_loadu_ps(mask, from + i);
-    _mm256_mask_storeu_epi16(to + i, mask, _mm512_maskz_cvtps_ph(mask, floats, _MM_FROUND_TO_NEAREST_INT));
-  }
+CAIRN_AVX512 void expand_by_16(int64_t count, const uint16_t* from, float* to) {
+  for (; count >= 16; count -= 16, from += 16, to += 16) expand_16(kAll, from, to);
+  if (count > 0) expand_16(first_lanes(count), from, to);
+}
+CAIRN_AVX512 CAIRN_INLINE void round_16(__mmask16 lanes, const float* from, uint16_t* to) {
+  const __m512 floats = _mm512_maskz_loadu_ps(lanes, from);
+  _mm256_mask_storeu_epi16(to, lanes, _mm512_maskz_cvtps_ph(kAll, floats, _MM_FROUND_TO_NEAREST_INT));
+}
+CAIRN_AVX512 void round_by_16(int64_t count, const float* from, uint16_t* to) {
+  for (; count >= 16; count -= 16, from += 16, to += 16) round_16(kAll, from, to);
+  if (count > 0) round_16(first_lanes(count), from, to);
 }
 __attribute__((target("avx,f16c"))) int64_t expand_by_8(int64_t count, const uint16_t* from, float* to) {
   int64_t i = 0;
@@ -104,13 +109,13 @@ void round_halves(int64_t count, const float* from, uint16_t* to) {
   round_halves_plainly(count - done, from + done, to + done);
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vl"))) void round_to_halves_by_16(int64_t count, float* values) {
-  for (int64_t i = 0; i < count; i += 16) {
-    const auto mask = static_cast<__mmask16>((1u << std::min<int64_t>(16, count - i)) - 1);
-    const __m512 floats = _mm512_maskz_loadu_ps(mask, values + i);
-    const __m256i halves = _mm512_maskz_cvtps_ph(mask, floats, _MM_FROUND_TO_NEAREST_INT);
-    _mm512_mask_storeu_ps(values + i, mask, _mm512_maskz_cvtph_ps(mask, halves));
-  }
+CAIRN_AVX512 CAIRN_INLINE void round_to_halves_16(__mmask16 lanes, float* values) {
+  const __m256i halves = _mm512_maskz_cvtps_ph(kAll, _mm512_maskz_loadu_ps(lanes, values), _MM_FROUND_TO_NEAREST_INT);
+  _mm512_mask_storeu_ps(values, lanes, _mm512_maskz_cvtph_ps(kAll, halves));
+}
+CAIRN_AVX512 void round_to_halves_by_16(int64_t count, float* values) {
+  for (; count >= 16; count -= 16, values += 16) round_to_halves_16(kAll, values);
+  if (count > 0) round_to_halves_16(first_lanes(count), values);
 }
 void round_to_halves(int64_t count, float* values) {
   if (machine_isa() == Isa::avx512) return round_to_halves_by_16(count, values);
@@ -223,5 +228,7 @@ void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t c
     std::fill(to + columns, to + width, 0.f);
   }
 }
+
+#undef CAIRN_AVX512
 
 }  // namespace cairn

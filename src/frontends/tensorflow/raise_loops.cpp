@@ -87,6 +87,71 @@ class Loops {
     return deeper;
   }
 
+  /// What a loop is told to wait for although its own results come first. TensorFlow's values go round one by one, so one may wait, by
+  /// control, for what another result of the same loop makes. A While takes all of them together: the results that can wait do so in
+  /// its place.
+  class Late {
+   public:
+    Late(Flow& flow, const Frame& frame) : flow_(flow), exits_(frame.exits) {
+      if (!flow.effects || frame.depth > 1) return;
+      users_.emplace(flow.nodes);
+      behind_ = reached_from(exits_);
+    }
+
+    /// Whether the node comes behind the loop; then the results have been told to wait.
+    bool take(uint32_t wait) {
+      if (wait >= behind_.size() || !behind_[wait]) return false;
+      for (uint32_t exit : exits_)
+        if (!reached_from({exit})[wait]) flow_.nodes[exit].inputs.push_back({wait, Edge::kControl});
+      return true;
+    }
+
+    /// The same for what enters the loop; nothing inside waits for it afterwards. False when it is read as well.
+    bool take_entering(uint32_t enter) {
+      const uint32_t from = flow_.data(enter, 0).node;
+      if (from >= behind_.size() || !behind_[from]) return false;
+      std::vector<uint32_t> passed{enter};  // it and identities
+      for (size_t i = 0; i < passed.size(); ++i)
+        for (Edge user : users_->of(passed[i])) {
+          if (user.is_control()) continue;
+          if (!flow_.at(user, "Identity")) return false;
+          passed.push_back(user.node);
+        }
+      for (uint32_t each : passed)
+        for (Edge user : users_->of(each)) std::erase(flow_.nodes[user.node].inputs, Edge{each, Edge::kControl});
+      return take(from);
+    }
+
+   private:
+    std::vector<bool> reached_from(std::vector<uint32_t> pending) const {
+      std::vector<bool> reached(flow_.nodes.size(), false);
+      while (!pending.empty()) {
+        const uint32_t at = pending.back();
+        pending.pop_back();
+        for (Edge user : users_->of(at)) {
+          if (reached[user.node]) continue;
+          reached[user.node] = true;
+          pending.push_back(user.node);
+        }
+      }
+      return reached;
+    }
+
+    Flow& flow_;
+    const std::vector<uint32_t>& exits_;
+    std::optional<Users> users_;
+    std::vector<bool> behind_;
+  };
+
+  /// What enters a loop: of a constant that waits for what comes behind the loop a copy that does not.
+  Edge entering(Edge start, Late& late) {
+    Node copy = node(start.node);
+    if (copy.op != "Const" || !std::erase_if(copy.inputs, [&](Edge wait) { return late.take(wait.node); })) return start;
+    copy.name = raising_.fresh(copy.name, "start");
+    inside_.push_back(false);
+    return {flow_.add(std::move(copy)), 0};
+  }
+
   /// Whether the edge comes from a Switch of the loop itself, not of a conditional inside it.
   bool is_of_loop(Edge edge) const {
     return flow_.at(edge, "Switch") && flow_.at(flow_.behind(flow_.data(edge.node, 1)), "LoopCond");
@@ -108,6 +173,7 @@ class Loops {
     auto absorb = [&](uint32_t i) { raised.push_back({node(i).name, node(i).op, node(i).location}); };
     absorb(*frame.condition);
     std::set<uint32_t> waits;
+    Late late(flow_, frame);
     std::map<uint32_t, size_t> numbers;  // Merge or Enter -> which value of the loop
     auto argument = [&](Edge edge) -> std::optional<size_t> {
       const auto found = numbers.find(is_of_loop(edge) ? flow_.data(edge.node, 0).node : edge.node);
@@ -121,7 +187,7 @@ class Loops {
     Body condition(flow_, raising_, raising_.fresh(loop.name, "%cond"), argument, place);
     auto carry = [&](uint32_t at, uint32_t enter) {
       numbers.emplace(at, loop.inputs.size());
-      loop.inputs.push_back(flow_.data(enter, 0));
+      loop.inputs.push_back(entering(flow_.data(enter, 0), late));
       for (Edge input : node(enter).inputs)
         if (input.is_control() && raising_.effects) waits.insert(input.node);
       add_argument(body.function, node(at).name);
@@ -140,7 +206,7 @@ class Loops {
       starts.insert(start.node);
     }
     for (uint32_t enter : frame.enters)
-      if (!starts.contains(enter)) carry(enter, enter);
+      if (!starts.contains(enter) && !late.take_entering(enter)) carry(enter, enter);
     for (uint32_t merge : frame.merges) {
       const Edge result = flow_.data(*flow_.next_of(merge), 0);
       if (hands_on(result, merge))
@@ -160,7 +226,8 @@ class Loops {
       loop.attrs.push_back({part == &body ? "body" : "cond", raising_.keep(attr_function(function.name))});
       raising_.graph.functions.push_back(std::move(function));
     }
-    for (uint32_t wait : waits) loop.inputs.push_back({wait, Edge::kControl});
+    for (uint32_t wait : waits)
+      if (!late.take(wait)) loop.inputs.push_back({wait, Edge::kControl});
     const auto at = static_cast<uint32_t>(flow_.nodes.size());
     for (uint32_t exit : frame.exits) {
       const Edge from = flow_.data(exit, 0);
@@ -168,7 +235,8 @@ class Loops {
       if (found == numbers.end())
         fail(ErrorKind::unsupported, printable(node(exit).name), "leaves a loop with a value that does not go round");
       absorb(from.node);
-      flow_.nodes[exit].inputs = {{at, static_cast<int32_t>(found->second)}};
+      std::erase_if(flow_.nodes[exit].inputs, [](Edge input) { return !input.is_control(); });
+      flow_.nodes[exit].inputs.insert(flow_.nodes[exit].inputs.begin(), {at, static_cast<int32_t>(found->second)});
     }
     if (frame.parent != 0 && raising_.has_effects(loop)) frames[frame.parent].effects.push_back(at);
     flow_.add(std::move(loop));

@@ -234,6 +234,22 @@ def recurrent_network():
 
 
 @case
+def statistics_behind_a_loop():
+    """The gradient waits for a moving average of what the loop has made, and so do the constants that it adds to the loop."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [4, 5, 8])
+        cell = tf.nn.rnn_cell.GRUCell(6, kernel_initializer=tf.initializers.random_uniform(-0.4, 0.4, seed=2))
+        _, last = tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
+        average = tf.get_variable("average", [6], initializer=tf.zeros_initializer(), trainable=False)
+        loss = tf.reduce_mean(tf.square(tf.matmul(last, variable("w", 6, 3)) - 0.2))
+        with tf.control_dependencies([tf.assign_sub(average, 0.1 * (average - tf.reduce_mean(last, 0)))]):
+            return trained(loss, x)
+
+    return steps(build, [[data(20, i)[0].reshape(4, 5, 8)] for i in range(3)])
+
+
+@case
 def map_and_scan():
     """A function of every row, and a running value over them."""
 

@@ -7,6 +7,7 @@ import pathlib
 import sys
 
 import tensorflow.compat.v1 as tf
+from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
 SUPPORTED = "2.15."
 LIBRARY = pathlib.Path(__file__).with_name("_cairn_tf.so")
@@ -134,6 +135,20 @@ def entry_of(config):
     return None
 
 
+def lighten(rewrite):
+    """TensorFlow's own rewriting of graphs for the engine, which rewrites them once more: one round, without what only TensorFlow's
+    kernels gain from. What the script has chosen stays."""
+    if selected() == "tensorflow":
+        return
+    rewrite.disable_tfg_optimizer = True
+    for name, value in (
+        ("meta_optimizer_iterations", RewriterConfig.ONE),
+        ("layout_optimizer", RewriterConfig.OFF),
+        ("common_subgraph_elimination", RewriterConfig.OFF),
+    ):
+        setattr(rewrite, name, getattr(rewrite, name) or value)
+
+
 def add_to_functions(entry_fields=None):
     """Lets tf.function and Keras' fit in eager mode see the entry: they take their options from the eager context."""
     from tensorflow.python.eager import context
@@ -149,6 +164,7 @@ def add_to_functions(entry_fields=None):
             entry = value.graph_options.rewrite_options.custom_optimizers.add(name=OPTIMIZER)
             for key, field in (entry_fields or {}).items():
                 entry.parameter_map[key].CopyFrom(field)
+        lighten(value.graph_options.rewrite_options)
         return value
 
     context.Context._cairn_plain_config = plain

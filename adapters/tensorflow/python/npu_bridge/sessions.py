@@ -23,6 +23,7 @@ def prepare(config):
         rewrite.memory_optimization = RewriterConfig.OFF
     config.allow_soft_placement = True
     rewrite.remapping = RewriterConfig.OFF
+    engine.lighten(rewrite)
     config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
     return config
 
