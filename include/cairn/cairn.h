@@ -312,6 +312,13 @@ CAIRN_API CairnStatus cairn_builder_abandon(CairnBuilder* builder);
 CAIRN_API CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* results,
                                               CairnValue* const* seeds, size_t result_count, CairnValue* const* wanted,
                                               size_t wanted_count, CairnValue** gradients);
+/* The same outside of conditionals, loops and calls for a caller that has computed the values `kept` before: what the
+ * gradients read of them becomes new params of the function. params[i] is NULL where no gradient reads kept[i]. */
+CAIRN_API CairnStatus cairn_builder_gradients_of_kept(CairnBuilder* builder, CairnValue* const* results,
+                                                      CairnValue* const* seeds, size_t result_count,
+                                                      CairnValue* const* wanted, size_t wanted_count,
+                                                      CairnValue* const* kept, size_t kept_count,
+                                                      CairnValue** gradients, CairnValue** params);
 /* The type of a value as far as it is known; it lives as long as the builder. */
 CAIRN_API CairnStatus cairn_builder_type(CairnBuilder* builder, const CairnValue* value, const CairnType** type);
 /* The elements of a constant value; CAIRN_NOT_FOUND when the value is not constant. */

@@ -2,6 +2,7 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -164,6 +165,18 @@ class PythonBuilder {
     check_status(cairn_builder_gradients(open(), of.data(), from.empty() ? nullptr : from.data(), of.size(), by.data(),
                                          by.size(), made.data()));
     return handles_of(made);
+  }
+  /// (gradients, for each of `kept` the param that these read in its place, or 0)
+  std::pair<std::vector<size_t>, std::vector<size_t>> gradients_of_kept(const std::vector<size_t>& results,
+                                                                        const std::vector<size_t>& seeds,
+                                                                        const std::vector<size_t>& wanted,
+                                                                        const std::vector<size_t>& kept) {
+    const std::vector<CairnValue*> of = values_of(results), from = values_of(seeds), by = values_of(wanted);
+    const std::vector<CairnValue*> known = values_of(kept);
+    std::vector<CairnValue*> made(wanted.size()), params(kept.size());
+    check_status(cairn_builder_gradients_of_kept(open(), of.data(), from.data(), of.size(), by.data(), by.size(),
+                                                 known.data(), known.size(), made.data(), params.data()));
+    return {handles_of(made), handles_of(params)};
   }
   void source(const std::string& name, const std::string& op, const std::string& location) {
     check_status(
@@ -440,6 +453,7 @@ void add_user_ops(nb::module_& module, void (*check)(CairnStatus)) {
       .def("add", &PythonBuilder::add)
       .def("result", &PythonBuilder::result)
       .def("gradients", &PythonBuilder::gradients)
+      .def("gradients_of_kept", &PythonBuilder::gradients_of_kept)
       .def("source", &PythonBuilder::source)
       .def("begin_if", &PythonBuilder::begin_if)
       .def("begin_else", &PythonBuilder::begin_else)

@@ -1,5 +1,7 @@
 // Conditionals, loops, calls and gradients made through the C interface.
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "autodiff/activity.h"
 #include "autodiff/calls.h"
@@ -127,6 +129,62 @@ void close_region(CairnBuilder* builder, CairnValue** results, size_t count) {
   for (Region::Part& part : region.parts) blocks.push_back(std::move(part.block));
   const Node* node = builder->builder.add_node(op, std::move(inputs), std::move(attributes), std::move(blocks));
   hand_values(builder, results_of(*node), results, count, op.name);
+}
+
+/// What gradients are asked for.
+struct Differentiated {
+  Differentiated(CairnBuilder* builder, CairnValue* const* results, CairnValue* const* seeds, size_t result_count,
+                 CairnValue* const* wanted, size_t wanted_count)
+      : cotangents(result_count) {
+    nodes_of(builder);
+    if (!builder->module) fail(ErrorKind::invalid_argument, "builder", "makes the nodes of a rule");
+    of = values_here(builder, results, result_count, "results");
+    by = values_here(builder, wanted, wanted_count, "wanted");
+    for (size_t i = 0; seeds && i < result_count; ++i)
+      if (seeds[i]) cotangents[i] = builder->here(from_c(seeds[i]));
+  }
+
+  std::vector<Value*> gradients(CairnBuilder* builder) const {
+    if (builder->regions.empty()) return append_gradients(*builder->module, *builder->function, of, cotangents, by);
+    struct Lent : Function {  // for the time of the transformation a region's block is a function
+      explicit Lent(Block& block) : block(block) { body = std::move(block); }
+      ~Lent() { block = std::move(body); }
+      Block& block;
+    };
+    Lent function(nodes_of(builder).block());
+    return append_gradients(*builder->module, function, of, cotangents, by);
+  }
+
+  std::vector<Value*> of, by, cotangents;
+};
+
+/// Has `results`, and the nodes from number `first` on that they need, read new params in the place of the values `kept`.
+/// Returns these params in order, null where nothing reads a value.
+std::vector<Value*> read_as_params(Block& block, size_t first, const std::vector<Value*>& kept,
+                                   std::vector<Value*>& results) {
+  std::unordered_map<const Value*, std::vector<Value**>> uses;
+  for (const Value* each : kept) uses[each];
+  std::unordered_set<const Value*> needed;
+  auto read = [&](Value*& value) {
+    if (const auto found = uses.find(value); found != uses.end())
+      found->second.push_back(&value);
+    else
+      needed.insert(value);
+  };
+  for (Value*& each : results) read(each);
+  for (size_t i = block.nodes.size(); i-- > first;) {
+    Node& node = *block.nodes[i];
+    if (std::ranges::any_of(node.results, [&](const auto& each) { return needed.contains(each.get()); }))
+      for (Value*& input : node.inputs) read(input);
+  }
+  std::vector<Value*> params(kept.size());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const std::vector<Value**> places = std::move(uses[kept[i]]);
+    if (places.empty()) continue;
+    params[i] = append_named_param(block, kept[i]->type, "kept_" + std::to_string(i));
+    for (Value** place : places) *place = params[i];
+  }
+  return params;
 }
 
 /// Continues in a branch of the innermost if.
@@ -298,28 +356,23 @@ CairnStatus cairn_builder_gradients(CairnBuilder* builder, CairnValue* const* re
                                     size_t result_count, CairnValue* const* wanted, size_t wanted_count,
                                     CairnValue** gradients) {
   return guarded([&] {
-    Block& block = nodes_of(builder).block();
-    if (!builder->module) fail(ErrorKind::invalid_argument, "builder", "makes the nodes of a rule");
-    const std::vector<Value*> of = values_here(builder, results, result_count, "results");
-    const std::vector<Value*> by = values_here(builder, wanted, wanted_count, "wanted");
-    std::vector<Value*> cotangents(result_count);
-    for (size_t i = 0; seeds && i < result_count; ++i)
-      if (seeds[i]) cotangents[i] = builder->here(from_c(seeds[i]));
-    if (builder->regions.empty()) {
-      hand_values(builder, append_gradients(*builder->module, *builder->function, of, cotangents, by), gradients,
-                  wanted_count, "gradients");
-      return;
-    }
-    struct Lent : Function {  // for the time of the transformation a region's block is a function
-      explicit Lent(Block& block) : block(block) { body = std::move(block); }
-      ~Lent() { block = std::move(body); }
-      Block& block;
-    };
-    std::vector<Value*> made;
-    {
-      Lent function(block);
-      made = append_gradients(*builder->module, function, of, cotangents, by);
-    }
+    const Differentiated asked(builder, results, seeds, result_count, wanted, wanted_count);
+    hand_values(builder, asked.gradients(builder), gradients, wanted_count, "gradients");
+  });
+}
+
+CairnStatus cairn_builder_gradients_of_kept(CairnBuilder* builder, CairnValue* const* results, CairnValue* const* seeds,
+                                            size_t result_count, CairnValue* const* wanted, size_t wanted_count,
+                                            CairnValue* const* kept, size_t kept_count, CairnValue** gradients,
+                                            CairnValue** params) {
+  return guarded([&] {
+    const Differentiated asked(builder, results, seeds, result_count, wanted, wanted_count);
+    if (!builder->regions.empty()) fail(ErrorKind::invalid_argument, "builder", "is in an if, while or call");
+    const std::vector<Value*> known = values_here(builder, kept, kept_count, "kept");
+    const size_t first = builder->function->body.nodes.size();
+    std::vector<Value*> made = asked.gradients(builder);
+    const std::vector<Value*> read = read_as_params(builder->function->body, first, known, made);
     hand_values(builder, made, gradients, wanted_count, "gradients");
+    for (size_t i = 0; i < kept_count; ++i) params[i] = read[i] ? to_c(read[i]) : nullptr;
   });
 }

@@ -100,8 +100,8 @@ uint32_t ContextPool::next_serial() {
   return ++last;
 }
 
-ContextPool::ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes)
-    : budget_(std::move(budget)), plan_bytes_(plan_bytes) {
+ContextPool::ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes, bool runs_again)
+    : budget_(std::move(budget)), plan_bytes_(plan_bytes), runs_again_(runs_again) {
   budget_->take(plan_bytes_);
 }
 

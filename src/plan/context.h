@@ -51,11 +51,12 @@ class Context {
 
 class ContextPool {
  public:
-  /// `plan_bytes` and the contexts' bytes both count against the budget.
-  ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes);
+  /// `plan_bytes` and the contexts' bytes both count against the budget. `runs_again`: it is known that there will be
+  /// more than one run, as of a function that takes data and changes state.
+  ContextPool(std::shared_ptr<PlanBudget> budget, size_t plan_bytes, bool runs_again);
   ~ContextPool();
-  /// An idle context, or a new one; return it with release(). The context of the first run is not kept, so that
-  /// functions which run once, such as the initialisation of variables, hold no memory afterwards.
+  /// An idle context, or a new one; return it with release(). The context of the first run is not kept unless
+  /// it runs again, so that functions which run once, such as the initialisation of variables, hold no memory afterwards.
   std::unique_ptr<Context> take(const Plan& plan);
   void release(std::unique_ptr<Context> context);
   /// Frees idle contexts until at most `left` remain.
@@ -73,7 +74,7 @@ class ContextPool {
   const size_t plan_bytes_;
   std::atomic<uint64_t> last_use_{0};
   std::mutex mutex_;
-  bool runs_again_ = false;
+  bool runs_again_;
   std::vector<std::unique_ptr<Context>> idle_;
 };
 

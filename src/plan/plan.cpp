@@ -104,7 +104,9 @@ class Planner {
     number_arguments();
     estimate();
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
-    plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes);
+    const Function& function = *plan_->function;
+    const bool trains = !function.updates.empty() && function.body.params.size() > function.updates.size();
+    plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes, trains);
     return std::move(plan_);
   }
 

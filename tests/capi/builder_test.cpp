@@ -72,12 +72,16 @@ void* into_vector(void* user, size_t, CairnDType, int32_t ndim, const int64_t* s
   return values.data();
 }
 
-std::vector<float> run(CairnModule* module, std::vector<float> x, std::vector<int64_t> dims) {
+std::vector<float> run(CairnModule* module, std::vector<float> x, std::vector<int64_t> dims,
+                       std::vector<float> second = {}) {
   CairnModel* model = nullptr;
   EXPECT_EQ(cairn_model_prepare(module, nullptr, &model), CAIRN_OK) << last_message();
-  const CairnTensor input{x.data(), {1, 0}, static_cast<int32_t>(dims.size()), kFloat, dims.data(), nullptr, 0};
+  const auto rank = static_cast<int32_t>(dims.size());
+  const CairnTensor inputs[] = {{x.data(), {1, 0}, rank, kFloat, dims.data(), nullptr, 0},
+                                {second.data(), {1, 0}, rank, kFloat, dims.data(), nullptr, 0}};
   std::vector<float> y;
-  EXPECT_EQ(cairn_model_run(model, &input, 1, into_vector, &y, nullptr), CAIRN_OK) << last_message();
+  EXPECT_EQ(cairn_model_run(model, inputs, second.empty() ? 1 : 2, into_vector, &y, nullptr), CAIRN_OK)
+      << last_message();
   cairn_model_free(model);
   return y;
 }
@@ -114,6 +118,22 @@ TEST(CBuilder, GradientsOfGradients) {
   ASSERT_OK(cairn_builder_result(b, "y", bend, nullptr));
   CairnModule* module = b.finish();
   EXPECT_EQ(run(module, {1, 2}, {2}), (std::vector<float>{6, 12}));
+  cairn_module_free(module);
+}
+
+// The slope of x^3 where the caller has x^2: what it gives in its place is read, x^3 is not.
+TEST(CBuilder, GradientsReadWhatIsKept) {
+  Build b;
+  CairnValue* x = b.param("x", kFloat, {2});
+  CairnValue* square = b.add("square", {x});
+  CairnValue* cube = b.add("mul", {square, x});
+  CairnValue *kept[] = {cube, square}, *params[2], *slope = nullptr;
+  ASSERT_OK(cairn_builder_gradients_of_kept(b, &cube, nullptr, 1, &x, 1, kept, 2, &slope, params));
+  EXPECT_EQ(params[0], nullptr);
+  EXPECT_NE(params[1], nullptr);
+  ASSERT_OK(cairn_builder_result(b, "y", slope, nullptr));
+  CairnModule* module = b.finish();
+  EXPECT_EQ(run(module, {1, 2}, {2}, {10, 20}), (std::vector<float>{12, 28}));
   cairn_module_free(module);
 }
 

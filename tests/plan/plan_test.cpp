@@ -313,11 +313,14 @@ TEST(Plan, TheFirstRunKeepsNoMemory) {
   Plan plan;
   plan.function = std::make_unique<Function>();
   plan.arena_bytes[&space] = 64;
-  ContextPool pool(std::make_shared<PlanBudget>(SIZE_MAX), 0);
+  ContextPool pool(std::make_shared<PlanBudget>(SIZE_MAX), 0, false);
   for (int kept : {0, 1, 1}) {
     pool.release(pool.take(plan));
     EXPECT_EQ(space.live, kept);
   }
+  ContextPool step(std::make_shared<PlanBudget>(SIZE_MAX), 0, true);
+  step.release(step.take(plan));
+  EXPECT_EQ(space.live, 2);
 }
 
 TEST(Plan, WhereDimsChangeAnArenaServesSeveralFirstRuns) {
@@ -326,7 +329,7 @@ TEST(Plan, WhereDimsChangeAnArenaServesSeveralFirstRuns) {
     Plan plan;
     plan.function = std::make_unique<Function>();
     plan.arena_bytes[&host_memory()] = bytes;
-    ContextPool pool(budget, 0);
+    ContextPool pool(budget, 0, false);
     pool.release(pool.take(plan));
     return budget->used();
   };

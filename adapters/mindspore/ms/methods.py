@@ -17,7 +17,7 @@ def _operand(other):
     """The other operand: a Tensor or a number, or None where it is neither."""
     if isinstance(other, (Tensor, *_NUMBERS)):
         return other
-    if isinstance(other, (list, tuple)):
+    if isinstance(other, (list, tuple)) and here.recorder is not None and here.recorder.symbolic:  # in graphs they become tensors
         return Tensor(other)
     return None
 
@@ -93,6 +93,10 @@ def _inverted(self):
     return core.not_(self)
 
 
+def _product(self, other):
+    return core.matmul(*promote.promote(self, other)) if isinstance(other, Tensor) else _refuse("@", self, other)
+
+
 def _attach(**members):
     for name, member in members.items():
         setattr(Tensor, name, member)
@@ -115,7 +119,7 @@ _attach(
     __hash__=lambda self: id(self), __and__=_and, __rand__=_and, __or__=_or, __ror__=_or, __xor__=_xor, __rxor__=_xor,
     __neg__=lambda self: core.neg(self), __pos__=lambda self: self, __abs__=lambda self: core.abs(self),
     __invert__=_inverted,
-    __matmul__=lambda self, other: core.matmul(*promote.promote(self, other)),
+    __matmul__=_product,
 )  # fmt: skip
 
 

@@ -30,6 +30,10 @@ class UnsupportedValue(Unsupported, ValueError):
     """A value of an argument that Cairn does not have, for which releases raise ValueError as well."""
 
 
+class ForbiddenType(Forbidden, TypeError):
+    """The same, where releases raise TypeError."""
+
+
 def refuse(name, reason, instead=None, error=Unsupported):
     """Raises Unsupported."""
     raise error(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))

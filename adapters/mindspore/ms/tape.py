@@ -1,8 +1,8 @@
 """The calls that were made while gradients are being taken, and gradients from them.
 
-The calls between the inputs and a result become one function of the builder, with the gradients that the engine derives,
-which is compiled and kept by its structure: a second step of the same calls compiles nothing. Where a script's own function
-stands in between (bprop of a Cell, a hook), the calls before and after it are functions of their own."""
+The gradients that the engine derives for the calls between the inputs and a result become one function, which reads what the
+calls computed and is kept by its structure: a second step of the same calls compiles nothing. Where a script's own function
+stands in between (bprop of a Cell, a hook), the calls before and after it have functions of their own."""
 
 import functools
 
@@ -330,12 +330,20 @@ class Segment:
 
     def add(self, builder, inputs):
         """The handles of the gradients, in the order of `wanted`."""
+        handles, seeds = self._forward(builder, inputs)
+        return builder.gradients([handles[v] for v in self.results], seeds, [handles[v] for v in self.wanted])
+
+    def _forward(self, builder, inputs):
+        """({value: its handle}, the handles of the gradients of results)"""
         handles = dict(zip(self.leaves, inputs))
         for call in self.calls:
             given = [handles[v] if isinstance(v, Value) else builder.constant(v) for v in call.inputs]
             handles.update(zip(call.outputs, call.add(builder, given)))
-        seeds = inputs[len(self.leaves) :]
-        return builder.gradients([handles[v] for v in self.results], seeds, [handles[v] for v in self.wanted])
+        return handles, inputs[len(self.leaves) :]
+
+    def _made(self):
+        """What the calls have computed already, as they were made."""
+        return [value for call in self.calls if isinstance(call, Record) for value in call.outputs]
 
     def _compile(self, seeds):
         builder = _cairn._Builder("gradient")
@@ -345,9 +353,14 @@ class Segment:
             order = order_of(array) if i < len(self.leaves) else None
             handle = builder.param(f"x{i}", array.dtype.name, laid(array, order).shape)
             params.append(from_laid(builder, handle, order))
-        for i, (handle, of) in enumerate(zip(self.add(builder, params), self.wanted)):
+        handles, given = self._forward(builder, params)
+        results, wanted, made = ([handles[v] for v in values] for values in (self.results, self.wanted, self._made()))
+        gradients, read = builder.gradients_of_kept(results, given, wanted, made)
+        for i, (handle, of) in enumerate(zip(gradients, self.wanted)):
             builder.result(f"g{i}", to_laid(builder, handle, order_of(of.array)), 0)
-        return kept.Function(_cairn.Module(builder.finish()))
+        function = kept.Function(_cairn.Module(builder.finish()))
+        function.reads = [place for place, param in enumerate(read) if param]
+        return function
 
     def run(self, seeds):
         """The gradients, for those of the results."""
@@ -358,5 +371,7 @@ class Segment:
             function.keep(lambda _: _compiled.pop(key, None))
         else:
             function.used()
-        arrays = function.model.run(*[laid(v.array, order_of(v.array)) for v in self.leaves], *[seed._array for seed in seeds])
+        made = self._made()
+        read = [numpy.asarray(made[place].array, order="C") for place in function.reads]
+        arrays = function.model.run(*[laid(v.array, order_of(v.array)) for v in self.leaves], *[seed._array for seed in seeds], *read)
         return [wrap(unlaid(arrays[f"g{i}"], order_of(v.array))) for i, v in enumerate(self.wanted)]

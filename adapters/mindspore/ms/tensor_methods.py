@@ -121,7 +121,7 @@ def _floats(x):
 def sum_(self, axis=None, dtype=None, keepdims=False, initial=None):
     """Sum of the elements along axes."""
     x = _numbers(self if dtype is None else astype(self, dtype))
-    made = core.reduce_sum(x, axes=_axes(self, axis), keep_dims=keepdims)
+    made = core.reduce_sum(x, axes=_axes(self, axis), keep_dims=bool(keepdims))
     return made if initial is None else made + initial
 
 
@@ -198,6 +198,8 @@ def clip(self, xmin, xmax, dtype=None):
 
 def fill(self, value):
     """A tensor of the same shape and element type, all of one value."""
+    if not isinstance(value, (int, float, bool, type(None))):
+        raise TypeError(f"The value of 'fill' should be a number, but got {type(value).__name__}.")
     return core.broadcast_to(wrap(numpy.array(0 if value is None else value, promote.nptype(self))), self.shape)
 
 
@@ -218,6 +220,8 @@ def itemset(self, *arguments):
     """A tensor with one element changed: itemset(value) or itemset(index, value)."""
     *where, value = arguments
     made = wrap(self.asnumpy().copy())
+    if not where and made.size != 1:
+        raise ValueError(f"itemset(value) needs a tensor of one element, but the shape is {self.shape}")
     if not where:
         made[()] = value
     else:
@@ -354,12 +358,22 @@ def _like(value):
     return new
 
 
+def to_coo(self):
+    """The elements other than 0 and their places."""
+    return importlib.import_module("mindspore.ops").dense_to_sparse_coo(self)
+
+
+def to_csr(self):
+    """The elements other than 0, row by row."""
+    return importlib.import_module("mindspore.ops").dense_to_sparse_csr(self)
+
+
 def to_tensor(self, slice_index=None, shape=None, opt_shard_group=None):
     return self.init_data(slice_index, shape, opt_shard_group)
 
 
 _OWN = {
-    "reshape": reshape, "view": reshape, "transpose": transpose, "swapaxes": swapaxes, "squeeze": squeeze,
+    "to_coo": to_coo, "to_csr": to_csr, "reshape": reshape, "view": reshape, "transpose": transpose, "swapaxes": swapaxes, "squeeze": squeeze,
     "expand_dims": expand_dims, "flatten": flatten, "ravel": lambda self: core.reshape(self, [-1]),
     "broadcast_to": broadcast_to, "expand_as": lambda self, x: broadcast_to(self, x.shape), "astype": astype,
     "copy": lambda self: core.identity(self) if math.prod(self.shape) else wrap(self._array.copy()), "sum": sum_, "mean": mean,

@@ -7,7 +7,9 @@ import xml.etree.ElementTree
 import pytest
 
 HERE = pathlib.Path(__file__).parent
-FILES = sorted(each.name for each in (HERE / "people").glob("test_*.py"))
+LATER = "# Not compared with 2.10 yet: "
+WAITING = {name for line in (HERE / "people_drifts.txt").read_text().splitlines() if line.startswith(LATER) for name in line[len(LATER) :].split()}
+FILES = sorted(each.name for each in (HERE / "people").glob("test_*.py") if each.name not in WAITING)
 
 
 def drifts(file):

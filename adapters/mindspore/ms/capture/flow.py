@@ -71,11 +71,33 @@ def raising(line):
         raise Forbidden(f"Currently only supports raise in constant scenarios. The condition of the 'raise' at line {line} depends on a tensor.", line)
 
 
+def raised(error):
+    """What a graph raises: the parts of a message are one text, and some types have no place in it."""
+    if graph() is None or not isinstance(error, Exception) or type(error).__module__ != "builtins":
+        return error
+    text = "".join(map(str, error.args))
+    if isinstance(error, NotImplementedError):
+        return NotImplementedError(f"Unsupported exception type: NotImplementedError. {text}")
+    return type(error)(text) if len(error.args) > 1 else error
+
+
 def isinstance_(x, types_):
     """isinstance() of what is written as None or as a list."""
     if types_ is None:
         raise TypeError("The type 'None' is not supported for 'isinstance'")
     raise TypeError("The second arg of 'isinstance' must be a type or a tuple of types, but got a list")
+
+
+def told(x):
+    """What an f-string of a graph holds for a value: a tensor that is constant is told with its type."""
+    if graph() is None or not isinstance(x, Tensor) or x._array is None:
+        return x
+    return f"Tensor(shape={list(x.shape)}, dtype={x.dtype}, value={x.asnumpy()})"
+
+
+def has_key(x, key):
+    """x.has_key(key), which dictionaries of graphs have."""
+    return key in x if isinstance(x, dict) else x.has_key(key)
 
 
 # Calls

@@ -86,7 +86,8 @@ class _Loop:
                 self.body()
                 after = [held_value(own, each) for each in self.get()]
                 following = self._following(after)
-                missing = [each for each in scope.written if each not in self.states]
+                known = set(map(id, self.states))
+                missing = [each for each in scope.written if id(each) not in known]
                 if missing:
                     self.states += missing
                     raise _Retry

@@ -12,7 +12,7 @@ import ast
 import copy
 import types
 
-from cairn.ms.refusal import Forbidden, Uncaptured
+from cairn.ms.refusal import Forbidden, ForbiddenType, Uncaptured
 
 from . import flow, source
 from .lower import _assign, _load, lowered, misses_return
@@ -351,6 +351,7 @@ class _Function(ast.NodeTransformer):
         self.generic_visit(node)
         if node.exc is None:
             return node
+        node.exc = ast.copy_location(_flow("raised", node.exc), node.exc)
         check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno))), node)
         return [check, node]
 
@@ -365,6 +366,19 @@ class _Function(ast.NodeTransformer):
 
     # Expressions
 
+    def visit_ListComp(self, node):
+        if len(node.generators) > 1:
+            told = f"The 'generators' supports 1 'comprehension' in ListComp/GeneratorExp, but got {len(node.generators)} comprehensions."
+            raise ForbiddenType(told, node.lineno)
+        return self.generic_visit(node)
+
+    visit_GeneratorExp = visit_ListComp
+
+    def visit_FormattedValue(self, node):
+        self.generic_visit(node)
+        node.value = ast.copy_location(_flow("told", node.value), node.value)
+        return node
+
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._receiver():
             arguments = [_load("__class__"), _load(self._receiver())]
@@ -376,6 +390,8 @@ class _Function(ast.NodeTransformer):
                 return ast.copy_location(_flow("isinstance_", *node.args), node)
         if isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS or _is_flow(node.func):
             return node
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "has_key":
+            return ast.copy_location(_flow("has_key", node.func.value, *node.args), node)
         line = ast.keyword("_cairn_line", _text(node.lineno))
         made = ast.Call(ast.Attribute(_load("_cairn"), "call", ast.Load()), [node.func, *node.args], node.keywords + [line])
         return ast.copy_location(made, node)

@@ -15,7 +15,8 @@ def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_con
         @functools.wraps(function)
         def staged(*arguments, **keywords):
             if signature:
-                _check_signature(signature, arguments[len(arguments) - len(signature) :])
+                method = arguments and hasattr(type(arguments[0]), function.__name__)  # whose first argument is its object
+                _check_signature(signature, arguments[1:] if method else arguments)
             if core.graph_entry is None or core.here.recorder is not None:
                 return function(*arguments, **keywords)
             return core.graph_entry(function, arguments, keywords)

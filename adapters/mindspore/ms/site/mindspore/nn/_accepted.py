@@ -3,6 +3,8 @@
 import functools
 import inspect
 
+from mindspore.common.tensor import Tensor
+
 
 def told_of_self(construct, owner):
     """A construct() whose first argument has another name, by which `self` may be forgotten."""
@@ -32,11 +34,23 @@ class Accepted:
         return self
 
     def set_inputs(self, *inputs):
-        """A compiled function is made for the shapes it meets."""
-        self._inputs = inputs
+        """What calls in graph mode must look like; a compiled function is made for the shapes that it meets."""
+        self.__dict__["_inputs"] = inputs
 
     def get_inputs(self):
-        return self._inputs
+        return self.__dict__.get("_inputs", ())
+
+    def check_inputs(self, given):
+        """What a call gives is of the types and sizes that set_inputs() said; a size of None is any."""
+        said = self.get_inputs()
+        if said and len(said) != len(given):
+            raise ValueError(f"For 'set_inputs', the length of the inputs must be {len(said)}, but got {len(given)}.")
+        for index, (a, b) in enumerate(zip(said, given)):
+            if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+                if type(a) is not type(b):
+                    raise ValueError(f"For 'set_inputs', the input {index} must be of {type(a).__name__}, but got {type(b).__name__}.")
+            elif a.dtype != b.dtype or len(a.shape) != len(b.shape) or any(x not in (-1, y) for x, y in zip(a.shape, b.shape)):
+                raise ValueError(f"For 'set_inputs', the input {index} must be of {a.dtype} and shape {a.shape}, but got {b.dtype} and shape {b.shape}.")
 
     def shard(self, in_strategy, out_strategy=None, parameter_plan=None, device="Ascend", level=0):
         return self

@@ -64,6 +64,7 @@ class Cell(Accepted):
             if not self._names_checked:
                 self.check_names()
                 self.__dict__["_names_checked"] = True
+            self.check_inputs(args)
             return core.graph_entry(self, args, kwargs)
         return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
 
@@ -478,6 +479,8 @@ class GraphCell(Cell):
 
     def __init__(self, graph, params_init=None, obf_password=None):
         super().__init__(auto_prefix=True)
+        if not callable(getattr(graph, "parameters", None)):
+            raise TypeError(f"For 'GraphCell', the 'graph' must be a graph that mindspore.load() read, but got {type(graph).__name__}.")
         self.graph = graph
         if params_init:
             graph.set_parameters(params_init)

@@ -3,6 +3,7 @@
 import numpy as np
 from cairn.ms import core, promote
 from cairn.ms.numerics import arrays, basic, reductions
+from mindspore._checkparam import Validator
 from mindspore.common.tensor import Tensor
 from mindspore.numpy.creation import as_tensor
 from mindspore.ops import functional as F
@@ -235,6 +236,7 @@ def take(a, indices, axis=None, mode="clip"):
     a, indices = as_tensor(a), arrays.wide(as_tensor(indices))
     if axis is None:
         a, axis = basic.reshape(a, (-1,)), 0
+    Validator.check_axis_in_range(axis, len(a.shape))
     size = a.shape[axis]
     if mode == "wrap":
         indices = core.mod(indices, basic.number(size, indices))

@@ -46,6 +46,8 @@ class DynamicLossScaleManager(LossScaleManager):
     """A scale that overflow divides, and that grows after scale_window steps without it."""
 
     def __init__(self, init_loss_scale=2**24, scale_factor=2, scale_window=2000):
+        if isinstance(init_loss_scale, bool) or not isinstance(init_loss_scale, (int, float)):
+            raise TypeError(f"For 'DynamicLossScaleManager', the argument 'init_loss_scale' must be a number, but got {type(init_loss_scale)}.")
         if init_loss_scale < 1:
             raise ValueError(f"The argument 'init_loss_scale' must be > 1, but got {init_loss_scale}")
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
@@ -65,6 +67,8 @@ class DynamicLossScaleManager(LossScaleManager):
         return True
 
     def update_loss_scale(self, overflow):
+        if not isinstance(overflow, bool):
+            raise TypeError(f"For 'DynamicLossScaleManager.update_loss_scale', the argument 'overflow' must be bool, but got {type(overflow)}.")
         if overflow:
             self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
             self.last_overflow_iter = self.cur_iter

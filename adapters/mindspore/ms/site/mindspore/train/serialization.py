@@ -72,7 +72,7 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
     if not isinstance(ckpt_file_name, str):
         raise TypeError(f"For 'save_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(ckpt_file_name)}.")
     for name, value in (("integrated_save", integrated_save), ("async_save", async_save)):
-        if not isinstance(value, (bool, int)):
+        if not isinstance(value, bool):
             raise TypeError(f"For 'save_checkpoint', the argument '{name}' must be bool, but got {type(value)}.")
     if append_dict is not None and not isinstance(append_dict, dict):
         raise TypeError(f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}.")

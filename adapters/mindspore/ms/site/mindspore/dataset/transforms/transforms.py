@@ -84,6 +84,8 @@ def to_numpy_type(data_type):
     from mindspore.common import dtype as mstype
 
     try:
+        if isinstance(data_type, str):
+            raise TypeError
         return np.dtype(mstype.dtype_to_nptype(data_type))
     except (TypeError, KeyError, ValueError):
         raise TypeError(f"Argument data_type with value {data_type} is not of type [mindspore.dtype, numpy.dtype], but got "
@@ -141,6 +143,8 @@ class Concatenate(Native):
     name, one_column = "concatenate", False
 
     def __init__(self, axis=0, prepend=None, append=None):
+        if isinstance(axis, bool) or not isinstance(axis, int):
+            raise TypeError(f"Argument axis with value {axis} is not of type [<class 'int'>], but got {type(axis)}.")
         if axis not in (0, -1):
             raise ValueError("only 1D concatenation supported.")
         self.ends = {name: np.asarray(value) for name, value in (("prepend", prepend), ("append", append)) if value is not None}
@@ -165,6 +169,8 @@ class Fill(Transform):
     """Every element the same."""
 
     def __init__(self, fill_value):
+        if not isinstance(fill_value, (str, float, bool, int, bytes)):
+            raise TypeError(f"Argument fill_value with value {fill_value} is not of type [str, float, bool, int, bytes], but got {type(fill_value)}.")
         self.fill_value = fill_value
 
     def apply(self, value):

@@ -5,6 +5,7 @@ import numbers
 
 import numpy as np
 
+from mindspore.dataset.engine.checks import whole
 from mindspore.dataset.transforms.transforms import Native, Transform, mixture_of
 from mindspore.dataset.vision.pixels import (
     border_of,
@@ -162,7 +163,7 @@ class RandomResizedCrop(Native):
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation=Inter.BILINEAR, max_attempts=10):
         self.pair, self.inter = size_of(size), inter_of(interpolation)
-        self.scale, self.ratio, self.max_attempts = ordered(scale, "scale"), ordered(ratio, "ratio"), max_attempts
+        self.scale, self.ratio, self.max_attempts = ordered(scale, "scale"), ordered(ratio, "ratio"), whole(max_attempts, "max_attempts")
 
     def options(self):
         return {"size": self.pair, "scale": self.scale, "ratio": self.ratio, "interpolation": int(self.inter),

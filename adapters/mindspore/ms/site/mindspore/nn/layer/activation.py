@@ -47,10 +47,17 @@ HShrink = _of_primitive("HShrink", lambda lambd: P.HShrink(lambd), "x, 0 where |
 SoftShrink = _of_primitive("SoftShrink", lambda lambd: P.SoftShrink(lambd), "x moved by lambd towards 0", lambd=0.5)
 LogSigmoid = _of_primitive("LogSigmoid", lambda: basic.log_sigmoid, "log(sigmoid(x))")
 Softmin = _of_primitive("Softmin", lambda axis: _Softmin(axis), "Softmax of -x.", axis=-1)
-Hardtanh = _of_primitive(
-    "Hardtanh", lambda min_val, max_val: lambda x: core.clip(x, low=float(min_val), high=float(max_val)),
-    "x inside of bounds.", min_val=-1.0, max_val=1.0,
-)  # fmt: skip
+
+
+def _hardtanh(min_val, max_val):
+    for name, value in (("min_val", min_val), ("max_val", max_val)):
+        Validator.check_value_type(name, value, [float, int], "Hardtanh")
+    if min_val > max_val:
+        raise ValueError(f"For 'Hardtanh', the 'min_val' must not be above 'max_val', but got {min_val} and {max_val}.")
+    return lambda x: core.clip(x, low=float(min_val), high=float(max_val))
+
+
+Hardtanh = _of_primitive("Hardtanh", _hardtanh, "x inside of bounds.", min_val=-1.0, max_val=1.0)
 Tanhshrink = _of_primitive("Tanhshrink", lambda: lambda x: core.sub(x, core.tanh(x)), "x - tanh(x)")
 
 

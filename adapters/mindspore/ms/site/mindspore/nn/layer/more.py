@@ -104,6 +104,8 @@ class Threshold(Cell):
 
     def __init__(self, threshold, value):
         super().__init__()
+        for name, each in (("threshold", threshold), ("value", value)):
+            Validator.check_value_type(name, each, [float, int], "Threshold")
         self.threshold, self.value = threshold, value
 
     def construct(self, x):

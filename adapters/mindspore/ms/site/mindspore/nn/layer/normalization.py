@@ -166,6 +166,8 @@ class LayerNorm(Cell):
             raise TypeError(
                 f"For 'LayerNorm', the 'normalized_shape' must be tuple or list, but got {type(normalized_shape).__name__}."
             )
+        for name, axis in (("begin_norm_axis", begin_norm_axis), ("begin_params_axis", begin_params_axis)):
+            Validator.check_value_type(name, axis, [int], "LayerNorm")
         self.normalized_shape, self.epsilon = normalized_shape, epsilon
         self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
         self.gamma = Parameter(initializer(gamma_init, normalized_shape), name="gamma")

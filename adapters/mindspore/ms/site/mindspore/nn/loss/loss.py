@@ -369,7 +369,7 @@ class FocalLoss(LossBase):
         scale = core.pow(core.sub(basic.number(1, p), p), basic.number(self.gamma, p))
         terms = core.neg(core.mul(core.mul(scale, log_p), hot))
         if self.weight is not None:
-            terms = core.mul(terms, self.weight)
+            terms = core.mul(terms, basic.cast(self.weight, basic.nptype(terms)))
         loss = core.reduce_mean(core.reduce_sum(terms, axes=[2], keep_dims=False), axes=[1], keep_dims=False)
         return losses.reduced(loss, self.reduction)
 
@@ -390,6 +390,7 @@ class SampledSoftmaxLoss(LossBase):
         super().__init__(reduction)
         if num_true != 1:
             raise ValueError(f"For 'SampledSoftmaxLoss', the 'num_true' must be 1, but got {num_true}.")
+        Validator.check_int_range(num_sampled, 1, num_classes, Rel.INC_BOTH, "num_sampled", "SampledSoftmaxLoss")
         from mindspore.ops import operations as P
 
         self.sampler = P.UniformCandidateSampler(num_true, num_sampled, True, num_classes, seed)
@@ -475,6 +476,12 @@ class MultiMarginLoss(_OfFunction):
     """Hinge loss of classes."""
 
     function, defaults = "multi_margin_loss", {"p": 1, "margin": 1.0, "weight": None}
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        from mindspore.ops import operations as P
+
+        P.MultiMarginLoss(self.settings["p"], self.settings["margin"], self.reduction)  # checks them
 
 
 class MultiLabelSoftMarginLoss(_OfFunction):

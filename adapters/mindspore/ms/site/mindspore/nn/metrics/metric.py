@@ -1,5 +1,6 @@
 """Metric: clear, update, eval."""
 
+import abc
 import functools
 
 import numpy as np
@@ -17,7 +18,7 @@ def rearrange_inputs(func):
     return update
 
 
-class Metric:
+class Metric(abc.ABC):
     """The base of metrics."""
 
     def __init__(self):
@@ -78,12 +79,15 @@ class Metric:
             f"The '{type(self).__name__}' can not be evaluated, because the number of samples is 0, update() must be called before."
         )
 
+    @abc.abstractmethod
     def clear(self):
         raise NotImplementedError("Must define clear function to use this base class")
 
+    @abc.abstractmethod
     def update(self, *inputs):
         raise NotImplementedError("Must define update function to use this base class")
 
+    @abc.abstractmethod
     def eval(self):
         raise NotImplementedError("Must define eval function to use this base class")
 

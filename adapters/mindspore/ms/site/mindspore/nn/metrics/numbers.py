@@ -94,6 +94,9 @@ class ROC(Metric):
 
     def __init__(self, class_num=None, pos_label=None):
         super().__init__()
+        for name, value in (("class_num", class_num), ("pos_label", pos_label)):
+            if value is not None:
+                Validator.check_value_type(name, value, [int], "ROC")
         self.class_num, self.pos_label = class_num, pos_label
         self.clear()
 

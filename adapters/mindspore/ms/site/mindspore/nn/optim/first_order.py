@@ -454,6 +454,8 @@ class AdaFactor(Optimizer):
         if warmup_init and not relative_step:
             raise ValueError("For 'AdaFactor', 'warmup_init' needs 'relative_step'.")
         super().__init__(0.0 if learning_rate is None else learning_rate, params, weight_decay, loss_scale)
+        for name, value in (("clip_threshold", clip_threshold), ("decay_rate", decay_rate), ("beta1", beta1)):
+            Validator.check_value_type(name, value, [float], "AdaFactor")
         self.eps, self.clip_threshold, self.decay_rate, self.beta1 = eps, clip_threshold, decay_rate, beta1
         self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         zeros = [(p.name, p.shape) for p in self.parameters]

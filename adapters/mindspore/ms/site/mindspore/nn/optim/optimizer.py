@@ -317,6 +317,8 @@ class Optimizer(Cell):
             made.append(g)
         return tuple(made)
 
+    unique = True  # rows of sparse gradients are added up before an update
+
     @property
     def target(self):
         """Where rows of sparse gradients would be updated: all is here."""

@@ -1,7 +1,7 @@
 """Cells around a network: with a loss, with a training step, with an evaluation."""
 
 import numpy as np
-from cairn.ms import core, gradient
+from cairn.ms import core, gradient, refuse
 from cairn.ms.numerics import basic, updates
 from mindspore._checkparam import Validator
 from mindspore.common.parameter import Parameter, ParameterTuple
@@ -32,6 +32,7 @@ class WithGradCell(Cell):
 
     def __init__(self, network, loss_fn=None, sens=None):
         super().__init__(auto_prefix=False)
+        _check_cell("WithGradCell", "network", network)
         self.network, self.loss_fn, self.sens = network, loss_fn, sens
         self.weights = ParameterTuple(network.trainable_params())
         self.network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
@@ -49,6 +50,10 @@ class ForwardValueAndGrad(Cell):
         super().__init__(auto_prefix=False)
         for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             Validator.check_bool(value, name, "ForwardValueAndGrad")
+        if not callable(network):
+            raise TypeError(f"For 'ForwardValueAndGrad', the 'network' must be a Cell or a function, but got {type(network).__name__}.")
+        if get_by_list and not all(isinstance(each, Parameter) for each in weights or ()):
+            raise TypeError("For 'ForwardValueAndGrad', the 'weights' must be Parameters.")
         self.network, self.weights = network, weights
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
@@ -71,6 +76,8 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network, optimizer, sens=1.0):
         super().__init__(auto_prefix=False)
+        _check_cell("TrainOneStepCell", "network", network)
+        _check_cell("TrainOneStepCell", "optimizer", optimizer)
         self.network = network
         self.network.set_grad()
         self.optimizer = optimizer
@@ -97,6 +104,11 @@ class TrainOneStepCell(Cell):
         loss, gradients = self.value_and_gradients(inputs)
         self.optimizer(gradients)
         return loss
+
+
+def _check_cell(owner, name, value):
+    if not isinstance(value, Cell):
+        raise TypeError(f"For '{owner}', the '{name}' must be a Cell, but got {type(value).__name__}.")
 
 
 def _as_they_are(gradients):
@@ -143,6 +155,9 @@ class GetNextSingleOp(Cell):
         super().__init__()
         self.queue_name = queue_name
 
+    def construct(self):
+        refuse("nn.GetNextSingleOp", "there is no queue of a device", "create_tuple_iterator() of the dataset")
+
 
 class VirtualDatasetCellTriple(Cell):
     """A network on the data of this rank."""
@@ -182,5 +197,5 @@ class PipelineCell(_VirtualDatasetCell):
 
 __all__ = [
     "WithLossCell", "WithGradCell", "ForwardValueAndGrad", "TrainOneStepCell", "WithEvalCell", "ParameterUpdate",
-    "VirtualDatasetCellTriple", "MicroBatchInterleaved", "PipelineCell",
+    "VirtualDatasetCellTriple", "MicroBatchInterleaved", "PipelineCell", "GetNextSingleOp",
 ]  # fmt: skip

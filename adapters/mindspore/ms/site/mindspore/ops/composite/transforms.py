@@ -203,7 +203,11 @@ def _sizes(tree, axes):
     if isinstance(tree, (tuple, list)):
         axes = axes if isinstance(axes, (tuple, list)) else [axes] * len(tree)
         return [size for each, axis in zip(tree, axes) for size in _sizes(each, axis)]
-    return [] if axes is None or not isinstance(tree, Tensor) else [tree.shape[axes]]
+    if axes is None or not isinstance(tree, Tensor):
+        return []
+    if not -len(tree.shape) <= axes < len(tree.shape):
+        raise ValueError(f"For 'vmap', an axis of 'in_axes' must be in the range of a tensor of {len(tree.shape)} dims, but got {axes}.")
+    return [tree.shape[axes]]
 
 
 def _stacked(trees, axes):
@@ -219,6 +223,9 @@ def vmap(fn, in_axes=0, out_axes=0):
     """A function that maps fn over an axis of its inputs, one position after the other."""
     if not callable(fn):
         raise RuntimeError(f"'vmap' takes a Cell or a function, but got {type(fn).__name__}.")
+    for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if not isinstance(axes, (int, tuple, list, type(None))):
+            raise TypeError(f"For 'vmap', the type of '{name}' must be int, tuple, list or None, but got {type(axes).__name__}.")
 
     def body(*arguments):
         axes = in_axes if isinstance(in_axes, (tuple, list)) else [in_axes] * len(arguments)

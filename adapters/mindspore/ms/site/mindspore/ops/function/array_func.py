@@ -18,7 +18,7 @@ _INSTANCES = {
     "tensor_scatter_div": "TensorScatterDiv", "tensor_scatter_max": "TensorScatterMax", "tensor_scatter_min": "TensorScatterMin",
     "tensor_scatter_mul": "TensorScatterMul", "tensor_scatter_sub": "TensorScatterSub",
     "tensor_scatter_update": "TensorScatterUpdate", "tile": "Tile", "transpose": "Transpose", "tuple_to_array": "TupleToArray",
-    "scalar_cast": "ScalarCast", "scalar_to_array": "ScalarToArray", "scalar_to_tensor": "ScalarToTensor", "unique": "Unique",
+    "scalar_cast": "ScalarCast", "scalar_to_array": "ScalarToArray", "scalar_to_tensor": "ScalarToTensor",
     "unsorted_segment_max": "UnsortedSegmentMax", "unsorted_segment_min": "UnsortedSegmentMin",
     "unsorted_segment_prod": "UnsortedSegmentProd", "unsorted_segment_sum": "UnsortedSegmentSum", "zeros": "Zeros",
     "zeros_like": "ZerosLike", "nonzero": "NonZero", "scatter_update": "ScatterUpdate", "scatter_add": "ScatterAdd",

@@ -62,7 +62,9 @@ logsigmoid = log_sigmoid
 
 def glu(x, axis=-1):
     """The first half times sigmoid of the second."""
-    half = x.shape[axis] // 2
+    half, rest = divmod(x.shape[axis], 2)
+    if rest:
+        raise ValueError(f"For 'glu', the size of x along the axis {axis} must be even, but got {x.shape[axis]}.")
     a, b = basic.split(x, axis, [half, half])
     return core.mul(a, core.sigmoid(b))
 

@@ -43,6 +43,12 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
     return P.CTCGreedyDecoder(merge_repeated)(inputs, sequence_length)
 
 
+def unique(x):
+    """The different elements, and for each element of x the place of its value among them."""
+    values, places = P.Unique()(basic.reshape(x, (-1,)))
+    return values, basic.reshape(places, tuple(x.shape))
+
+
 def unique_consecutive(x, return_idx=False, return_counts=False, axis=None):
     """Runs of equal elements."""
     if not isinstance(return_idx, bool) or not isinstance(return_counts, bool):

@@ -167,8 +167,7 @@ Flatten = primitive("Flatten", _flatten, "Each part along the first axis as one 
 
 
 def _tile(self, x, multiples):
-    multiples = static(multiples, "Tile", "multiples")
-    multiples = (multiples,) if isinstance(multiples, int) else tuple(multiples)
+    multiples = Validator.check_value_type("multiples", static(multiples, "Tile", "multiples"), [tuple], "Tile")
     for each in multiples:
         Validator.check_positive_int(each, "multiples", "Tile")
     rank = len(_shape_of(x, "Tile"))
@@ -330,7 +329,15 @@ FillV2 = primitive(
     lambda self, shape, value: core.broadcast_to(value, basic.ints(static(shape, "FillV2", "shape"))),
     "A tensor of one value.",
 )
-Eye = primitive("Eye", lambda self, n, m, t: arrays.eye(n, m, basic.as_np(t)), "Ones on the diagonal.")
+
+
+def _eye(self, n, m, t):
+    for name, each in (("n", n), ("m", m)):
+        Validator.check_positive_int(each, name, "Eye")
+    return arrays.eye(n, m, basic.as_np(t))
+
+
+Eye = primitive("Eye", _eye, "Ones on the diagonal.")
 Identity = unary("Identity", core.identity, "any")
 
 
@@ -467,7 +474,7 @@ def _diag_part(x):
 
 DiagPart = unary("DiagPart", _diag_part, "any")
 Meshgrid = primitive(
-    "Meshgrid", lambda self, inputs: arrays.meshgrid(inputs, self.indexing), "Coordinates of a grid.",
+    "Meshgrid", lambda self, inputs: arrays.meshgrid(Validator.check_value_type("inputs", inputs, [tuple], "Meshgrid"), self.indexing), "Coordinates of a grid.",
     lambda self: Validator.check_string(self.indexing, ("xy", "ij"), "indexing", "Meshgrid"), indexing="xy",
 )  # fmt: skip
 

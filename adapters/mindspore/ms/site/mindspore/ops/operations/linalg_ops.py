@@ -180,8 +180,10 @@ def _diagonals(self, x, k=0, rows=-1, columns=-1, padding=None):
     low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
     x = x if low != high else basic.expand(x, -2)
     longest = x.shape[-1]
-    rows = rows if rows > 0 else max(longest - min(high, 0), 1) if columns <= 0 else max(longest + max(-high, 0), 1)
-    columns = columns if columns > 0 else longest + max(low, 0)
+    least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
+    if rows <= 0 and columns <= 0:
+        rows = columns = max(least_rows, least_columns)
+    rows, columns = rows if rows > 0 else least_rows, columns if columns > 0 else least_columns
     fill = basic.number(0, x) if padding is None else padding
     base = core.broadcast_to(fill, basic.ints((*x.shape[:-2], rows, columns)))
     return linear.set_diagonal(base, x, (low, high), self.align)

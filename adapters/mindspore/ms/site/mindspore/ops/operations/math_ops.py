@@ -131,7 +131,12 @@ def _approximate(self, x, y):
     return core.less(core.abs(core.sub(x, y)), basic.number(self.tolerance, x))
 
 
-ApproximateEqual = primitive("ApproximateEqual", _approximate, "True where |x - y| < tolerance.", tolerance=1e-5)
+ApproximateEqual = primitive(
+    "ApproximateEqual", _approximate, "True where |x - y| < tolerance.",
+    lambda self: Validator.check_value_type("tolerance", self.tolerance, [float], "ApproximateEqual"), tolerance=1e-5,
+)  # fmt: skip
+
+
 def _alike(x, y, name):
     if basic.nptype(tensor(x, name)) != basic.nptype(tensor(y, name)):
         raise TypeError(f"For '{name}', the dtypes must be equal, but got {x.dtype} and {y.dtype}.")
@@ -140,7 +145,9 @@ def _alike(x, y, name):
 
 IsClose = primitive(
     "IsClose", lambda self, x, y: basic.is_close(*_alike(x, y, "IsClose"), self.rtol, self.atol, self.equal_nan),
-    "True where |x - y| <= atol + rtol * |y|.", rtol=1e-5, atol=1e-8, equal_nan=True,
+    "True where |x - y| <= atol + rtol * |y|.",
+    lambda self: [Validator.check_non_negative_float(getattr(self, each), each, "IsClose") for each in ("rtol", "atol")],
+    rtol=1e-5, atol=1e-8, equal_nan=True,
 )  # fmt: skip
 
 
@@ -190,7 +197,7 @@ ReduceStd = primitive(
 )
 LpNorm = primitive(
     "LpNorm", lambda self, x: reductions.norm(tensor(x, self.name, "float"), self.axis, self.p, self.keep_dims, self.epsilon),
-    "(sum |x|^p)^(1/p) along the axes.", axis=REQUIRED, p=2, keep_dims=False, epsilon=1e-12,
+    "(sum |x|^p)^(1/p) along the axes.", lambda self: Validator.check_value_type("axis", self.axis, [int, tuple, list], "LpNorm"), axis=REQUIRED, p=2, keep_dims=False, epsilon=1e-12,
 )  # fmt: skip
 LogSumExp = primitive(
     "LogSumExp",

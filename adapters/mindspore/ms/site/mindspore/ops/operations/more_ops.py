@@ -198,7 +198,12 @@ AdaptiveMaxPool3D = primitive(
 def _segments(name, mode):
     def compute(self, x, segments):
         count = int(np.asarray(segments.asnumpy()).max()) + 1
-        return arrays.segment(x, segments, count, mode)
+        made = arrays.segment(x, segments, count, mode)
+        if mode not in ("max", "min"):
+            return made
+        rows = arrays.segment(np.ones(segments.shape, np.int32), segments, count, "sum")  # where there are none it is 0
+        filled = core.greater(rows, basic.number(0, rows))
+        return core.select(reductions.expand_to(filled, len(made.shape)), made, basic.number(0, made))
 
     return primitive(name, compute, f"Rows of equal segment, which rise, combined by {mode}.")
 
@@ -277,9 +282,16 @@ def triplet_margin(x, positive, negative, p=2, margin=1.0, eps=1e-6, swap=False)
     return core.relu(core.add(core.sub(apart(x, positive), far), basic.number(margin, x)))
 
 
+def _check_multi_margin(self):
+    Validator.check_value_type("p", self.p, [int], "MultiMarginLoss")
+    Validator.check_value_type("margin", self.margin, [float], "MultiMarginLoss")
+    if self.p not in (1, 2):
+        raise ValueError(f"For 'MultiMarginLoss', the 'p' must be 1 or 2, but got {self.p}.")
+
+
 MultiMarginLoss = primitive(
     "MultiMarginLoss", lambda self, x, target, weight=None: losses.reduced(multi_margin(x, target, self.p, self.margin, weight), self.reduction),
-    "Hinge loss of classes.", p=1, margin=1.0, reduction="mean",
+    "Hinge loss of classes.", _check_multi_margin, p=1, margin=1.0, reduction="mean",
 )  # fmt: skip
 TripletMarginLoss = primitive(
     "TripletMarginLoss", lambda self, x, a, b, margin=1.0: losses.reduced(triplet_margin(x, a, b, self.p, float(margin), self.eps, self.swap), self.reduction),

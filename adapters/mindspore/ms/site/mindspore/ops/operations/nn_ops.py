@@ -29,12 +29,14 @@ ReLUV2 = primitive(
 ReLUV3 = unary("ReLUV3", core.relu, "number", "max(0, x)")
 
 
-def _with_number(name, function, argument, default):
+def _with_number(name, function, argument, default, nonzero=False):
     def compute(self, x):
         return function(tensor(x, name, "float"), getattr(self, argument))
 
     def check(self):
         Validator.check_value_type(argument, getattr(self, argument), [float, int], name)
+        if nonzero and not getattr(self, argument):
+            raise ValueError(f"For '{name}', the '{argument}' must not be 0.")
 
     return primitive(name, compute, f"{name} of each element.", check, **{argument: default})
 
@@ -43,7 +45,7 @@ HShrink, SoftShrink = (
     _with_number("HShrink", basic.hard_shrink, "lambd", 0.5),
     _with_number("SoftShrink", basic.soft_shrink, "lambd", 0.5),
 )
-CeLU = _with_number("CeLU", basic.celu, "alpha", 1.0)
+CeLU = _with_number("CeLU", basic.celu, "alpha", 1.0, nonzero=True)
 
 
 def _only_one(self):
@@ -459,12 +461,15 @@ def _l2_normalize(self, x):
     return reductions.l2_normalize(tensor(x, "L2Normalize", "float"), axis, self.epsilon)
 
 
+def _check_l2_normalize(self):
+    axis = Validator.check_value_type("axis", self.axis, (int, tuple, list), "L2Normalize")
+    Validator.check_value_type("epsilon", self.epsilon, (float, int), "L2Normalize")
+    if not isinstance(axis, int) and len(axis) != 1:
+        raise TypeError(f"For 'L2Normalize', the length of 'axis' must be 1, but got {len(axis)}.")
+
+
 L2Normalize = primitive(
-    "L2Normalize",
-    _l2_normalize,
-    "x / sqrt(max(sum(x^2), epsilon)) along the axis.",
-    lambda self: Validator.check_value_type("epsilon", self.epsilon, (float, int), "L2Normalize"),
-    axis=0, epsilon=1e-4
+    "L2Normalize", _l2_normalize, "x / sqrt(max(sum(x^2), epsilon)) along the axis.", _check_l2_normalize, axis=0, epsilon=1e-4
 )
 
 

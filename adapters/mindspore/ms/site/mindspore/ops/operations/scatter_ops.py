@@ -3,6 +3,7 @@
 import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic, reductions
+from mindspore._checkparam import Validator
 from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, parameter, primitive, same_type, static, tensor, written
 
@@ -20,7 +21,10 @@ def _scatter(name, mode, writer):
 
 def _tensor_scatter(name, mode):
     def compute(self, x, indices, updates):
-        return arrays.scatter_nd(tensor(x, name), tensor(indices, name, "int", "indices"), updates, mode)
+        depth = tensor(indices, name, "int", "indices").shape[-1:]
+        if not depth or depth[0] > len(tensor(x, name).shape):
+            raise ValueError(f"For '{name}', the last size of 'indices' {indices.shape} must not be above the rank of {x.shape}.")
+        return arrays.scatter_nd(x, indices, updates, mode)
 
     return primitive(name, compute, f"x with updates at index vectors by {mode}.")
 
@@ -47,7 +51,10 @@ def _inplace(name, mode):
         rows = np.asarray([self.indices] if isinstance(self.indices, int) else self.indices, np.int32)
         return arrays.scatter_rows(x, Tensor(rows), basic.reshape(v, (len(rows), *x.shape[1:])), mode)
 
-    return primitive(name, compute, f"x with rows replaced or combined by {mode}.", indices=REQUIRED)
+    def check(self):
+        Validator.check_value_type("indices", self.indices, [int, tuple], name)
+
+    return primitive(name, compute, f"x with rows replaced or combined by {mode}.", check, indices=REQUIRED)
 
 
 InplaceUpdate, InplaceAdd, InplaceSub = (_inplace("Inplace" + n, n.lower()) for n in ("Update", "Add", "Sub"))

@@ -9,6 +9,7 @@ from mindspore.train.callback._callback import checkpoint_cb_for_save_op as _che
 from mindspore.train.callback._callback import set_cur_net as _set_cur_net
 from mindspore.train.callback._model_checkpoint import CheckpointConfig, ModelCheckpoint
 from mindspore.train.callback._model_checkpoint import CheckpointManager as _CheckpointManager
+from mindspore.train.callback._model_checkpoint import CheckpointManager  # noqa: F401
 from mindspore.train.callback._model_checkpoint import free_prefix as _chg_ckpt_file_name_if_same_exist  # noqa: F401
 from mindspore.train.callback._monitors import LossMonitor, TimeMonitor
 from mindspore.train.callback._stopping import EarlyStopping, History, LambdaCallback, LearningRateScheduler, ReduceLROnPlateau

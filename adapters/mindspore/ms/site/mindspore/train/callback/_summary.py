@@ -3,6 +3,11 @@
 import os
 import re
 
+import numpy as np
+
+from mindspore import log as logger
+from mindspore.common.tensor import Tensor
+from mindspore.nn.optim.optimizer import Optimizer
 from mindspore.train._utils import check_int, number, step_loss
 from mindspore.train.callback._callback import Callback
 
@@ -38,9 +43,18 @@ class SummaryCollector(Callback):
         _check_type("collect_specified_data", specified, dict, type(None))
         self._check_specified(specified or {})
         self._check_lineage(custom_lineage_data)
+        for name, value in (("collect_tensor_freq", collect_tensor_freq), ("max_file_size", max_file_size)):
+            _check_type(name, value, int, type(None))
+            if value is not None and value <= 0:
+                raise ValueError(f"For `{name}` the value should be greater than 0, but got `{value}`.")
+        _check_type("export_options", export_options, dict, type(None))
+        unknown = set(export_options or {}) - {"tensor_format"}
+        if unknown:
+            raise ValueError(f"For `export_options` the keys {unknown} are unsupported, expect the following keys: ['tensor_format'].")
         defaults = _DEFAULTS if keep_default_action else dict.fromkeys(_DEFAULTS)
         self._chosen = {**defaults, **(specified or {})}
         self._dir, self._freq, self._most, self._record = summary_dir, collect_freq, max_file_size, None
+        self._is_parse_loss_success, self._optimizer = True, None
 
     def _check_specified(self, specified):
         for name in specified:
@@ -77,14 +91,34 @@ class SummaryCollector(Callback):
         told = run_context.original_args()
         if told.cur_step_num % self._freq and told.cur_step_num != 1:
             return
-        if self._chosen["collect_metric"]:
-            self._record.add_value("scalar", "loss", number(step_loss(told.net_outputs)))
+        loss = self._get_loss(told) if self._chosen["collect_metric"] else None
+        if loss is not None:
+            self._record.add_value("scalar", "loss", loss)
         element = told.get("train_dataset_element")
         if self._chosen["collect_input_data"] and element and getattr(element[0], "ndim", 0) == 4 and element[0].shape[1] in (1, 3):
-            self._record.add_value("image", "input_data", element[0])
+            self._record.add_value("image", "input_data", Tensor(element[0]))
         for parameter in self._parameters(told):
             self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
         self._record.record(told.cur_step_num)
+
+    def _get_loss(self, told):
+        """The loss of a step as a Tensor; None, and no other from then on, where its outputs hold none."""
+        if not self._is_parse_loss_success:
+            return None
+        loss = step_loss(told.net_outputs)
+        if isinstance(loss, bool) or not isinstance(loss, (Tensor, np.ndarray, int, float)):
+            logger.warning("The output type could not be identified, so no loss was recorded in SummaryCollector.")
+            self._is_parse_loss_success = False
+            return None
+        return Tensor(number(loss))
+
+    def _get_optimizer(self, told):
+        """The optimizer of the training, or the first Cell of the network that is one; None where there is none."""
+        if self._optimizer is None:
+            network = told.get("train_network") if told.get("mode") == "train" else told.get("eval_network")
+            cells = [cell for _, cell in network.cells_and_names()] if network is not None else []
+            self._optimizer = told.get("optimizer") or next((each for each in cells if isinstance(each, Optimizer)), None)
+        return self._optimizer
 
     def on_eval_step_end(self, run_context):
         """Steps of evaluations are not written."""
@@ -93,7 +127,7 @@ class SummaryCollector(Callback):
         told = run_context.original_args()
         for name, value in told.eval_results.items():
             if isinstance(value, float):
-                self._record.add_value("scalar", f"eval/{name}", value)
+                self._record.add_value("scalar", f"eval/{name}", Tensor(value))
         self._record.record(told.cur_epoch_num)
 
     def _parameters(self, told):
@@ -114,5 +148,5 @@ class SummaryStep(Callback):
     def step_end(self, run_context):
         told = run_context.original_args()
         if told.cur_step_num % self._flush_step == 0:
-            self._summary.add_value("scalar", "loss", number(step_loss(told.net_outputs)))
+            self._summary.add_value("scalar", "loss", Tensor(number(step_loss(told.net_outputs))))
             self._summary.record(told.cur_step_num)

@@ -135,8 +135,9 @@ class SummaryRecord:
             raise ValueError(f"No such plugin of {plugin!r}")
         if not isinstance(name, str) or not name:
             raise ValueError(f"For 'SummaryRecord.add_value', the 'name' must be a text, but got {name!r}.")
-        array = value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
-        self._values.append(_KINDS[plugin](f"{name}", array))
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'SummaryRecord.add_value', the 'value' must be a Tensor, but got {type(value).__name__}.")
+        self._values.append(_KINDS[plugin](name, value.asnumpy()))
 
     def record(self, step, train_network=None, plugin_filter=None):
         """Writes what add_value was given."""
