@@ -109,7 +109,7 @@ struct RunDumper::Item {
   Origin origin;
   size_t task;
   std::string kernel;
-  std::vector<std::string> sources;
+  std::vector<std::string> sources, lines;  // "framework:name", and the script's line
   std::vector<Value> values;
   std::string folder;
 };
@@ -158,8 +158,9 @@ std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t ind
       if (id < module_.sources.size()) {
         const Source& source = module_.sources[id];
         std::string name = source.framework + ":" + source.name;
-        if (std::find(item->sources.begin(), item->sources.end(), name) == item->sources.end())
-          item->sources.push_back(std::move(name));
+        if (std::find(item->sources.begin(), item->sources.end(), name) != item->sources.end()) continue;
+        item->sources.push_back(std::move(name));
+        item->lines.push_back(script_line(source));
       }
   return item;
 }
@@ -226,13 +227,15 @@ bool RunDumper::begins_overflow(const Plan& plan, const PlannedStep& step, void*
   });
 }
 
-/// "; it holds a, b, c": the operators that the kernel computes together.
+/// "; it holds a, b (train.py:7), c": the operators that the kernel computes together, with lines other than its own.
 std::string RunDumper::held_by(const Item& item) {
   constexpr size_t kMost = 8;
   if (item.sources.size() < 2) return "";
   std::string text;
-  for (size_t i = 0; i < std::min(kMost, item.sources.size()); ++i)
+  for (size_t i = 0; i < std::min(kMost, item.sources.size()); ++i) {
     text += (i ? ", " : "; it holds ") + item.sources[i].substr(item.sources[i].find(':') + 1);
+    if (!item.lines[i].empty() && item.lines[i] != item.origin.location) text += fmt::format(" ({})", item.lines[i]);
+  }
   return item.sources.size() > kMost ? fmt::format("{} and {} more", text, item.sources.size() - kMost) : text;
 }
 
