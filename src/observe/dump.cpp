@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -69,9 +70,9 @@ std::string start_dump(const DumpOptions& options) {
   if (dump_session().current) dump_session().outer.push_back(std::move(dump_session().current));
   dump_session().current = dump;
   dump_on.store(true, std::memory_order_relaxed);
-  static bool registered =
-      std::atexit(say_at_exit) == 0 &&
-      pthread_atfork([] { dump_session().before_fork(); }, [] { dump_session().after_fork(); }, after_fork_in_child_of_dump) == 0;
+  static bool registered = std::atexit(say_at_exit) == 0 &&
+                           pthread_atfork([] { dump_session().before_fork(); }, [] { dump_session().after_fork(); },
+                                          after_fork_in_child_of_dump) == 0;
   static_cast<void>(registered);
   return dump->root();
 }
@@ -109,7 +110,7 @@ struct RunDumper::Item {
   Origin origin;
   size_t task;
   std::string kernel;
-  std::vector<std::string> sources, lines;  // "framework:name", and the script's line
+  std::vector<const Source*> sources;
   std::vector<Value> values;
   std::string folder;
 };
@@ -155,13 +156,10 @@ std::unique_ptr<RunDumper::Item> RunDumper::item_of(const Plan& plan, size_t ind
   item->folder = fmt::format("{}/{}", *model_folder_, step_);
   for (const Node* node : step.group.nodes)
     for (SourceId id : node->sources)
-      if (id < module_.sources.size()) {
-        const Source& source = module_.sources[id];
-        std::string name = source.framework + ":" + source.name;
-        if (std::find(item->sources.begin(), item->sources.end(), name) != item->sources.end()) continue;
-        item->sources.push_back(std::move(name));
-        item->lines.push_back(script_line(source));
-      }
+      if (id < module_.sources.size() && std::ranges::none_of(item->sources, [&](const Source* each) {
+            return each->framework == module_.sources[id].framework && each->name == module_.sources[id].name;
+          }))
+        item->sources.push_back(&module_.sources[id]);
   return item;
 }
 
@@ -233,8 +231,9 @@ std::string RunDumper::held_by(const Item& item) {
   if (item.sources.size() < 2) return "";
   std::string text;
   for (size_t i = 0; i < std::min(kMost, item.sources.size()); ++i) {
-    text += (i ? ", " : "; it holds ") + item.sources[i].substr(item.sources[i].find(':') + 1);
-    if (!item.lines[i].empty() && item.lines[i] != item.origin.location) text += fmt::format(" ({})", item.lines[i]);
+    text += (i ? ", " : "; it holds ") + item.sources[i]->name;
+    const std::string line = script_line(*item.sources[i]);
+    if (!line.empty() && line != item.origin.location) text += fmt::format(" ({})", line);
   }
   return item.sources.size() > kMost ? fmt::format("{} and {} more", text, item.sources.size() - kMost) : text;
 }
@@ -321,9 +320,11 @@ void RunDumper::write_file(const Item& item, uint64_t time) {
 
 /// The manifest line of a file, without the braces and the file's name.
 std::string RunDumper::manifest(const Item& item, const Origin& of, const char* kind, size_t index) const {
-  Json line = {{"op", of.name},  {"type", of.op},           {"kind", kind},
-               {"index", index}, {"sources", item.sources}, {"location", of.location},
-               {"step", step_},  {"task", item.task},       {"kernel", item.kernel}};
+  Json sources = Json::array();
+  for (const Source* each : item.sources) sources.push_back(each->framework + ":" + each->name);
+  Json line = {{"op", of.name},  {"type", of.op},      {"kind", kind},
+               {"index", index}, {"sources", sources}, {"location", of.location},
+               {"step", step_},  {"task", item.task},  {"kernel", item.kernel}};
   std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
   return text.substr(1, text.size() - 2);
 }

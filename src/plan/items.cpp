@@ -2,6 +2,7 @@
 #include "plan/items.h"
 
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include "ir/collective.h"
@@ -41,13 +42,8 @@ class Order {
 
   /// Sorts the items; false when some form a cycle.
   bool sort() {
-    std::vector<std::pair<size_t, bool>> turn(items_.list.size());  // in program order; false: before the item there
-    for (size_t i = 0; i < turn.size(); ++i) {
-      turn[i] = {place(i), true};
-      for (size_t follower : followers_[i])
-        if (const std::pair before{place(follower), false}; makes_much(i) && (turn[i].second || before < turn[i]))
-          turn[i] = before;
-    }
+    std::vector<std::pair<size_t, bool>> turn;
+    for (size_t i = 0; i < items_.list.size(); ++i) turn.push_back(turn_of(i));
     auto later = [&](size_t a, size_t b) {
       if (level_[a] != level_[b]) return level_[a] > level_[b];
       if (scan_[a] != scan_[b]) return bool{scan_[a]};
@@ -85,6 +81,14 @@ class Order {
 
  private:
   size_t place(size_t item) const { return position_.at(&items_.list[item].group.last()); }
+
+  /// A place in program order, and whether it is the item's own; else the item comes before the one there.
+  std::pair<size_t, bool> turn_of(size_t item) const {
+    if (followers_[item].empty() || !makes_much(item)) return {place(item), true};
+    size_t first_reader = std::numeric_limits<size_t>::max();
+    for (size_t follower : followers_[item]) first_reader = std::min(first_reader, place(follower));
+    return {first_reader, false};
+  }
 
   /// Whether the results are many times as large as what is computed to make them.
   bool makes_much(size_t item) const {

@@ -182,10 +182,6 @@ void copy_strided(int64_t count, int64_t step, const char* x, char* y) {
   for (int64_t i = 0; i < count; ++i) to[i] = *reinterpret_cast<const T*>(x + i * step);
 }
 
-}  // namespace
-
-namespace {
-
 using Offsets = std::vector<int64_t>;  // of the positions of an axis, -1 where it is filled
 
 // An axis of one position adds to the offsets of another.
