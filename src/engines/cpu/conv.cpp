@@ -233,10 +233,10 @@ float* Conv::start_panel(int panel, float* packed) const {
   return to;
 }
 
-// Rows of weights that lie apart in pieces of panels are packed some at a time into all panels, since memory is fetched
+// Rows of weights that lie apart in pieces of panels are packed a few at a time into all panels, since memory is fetched
 // fast only along rows.
 void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
-  constexpr int64_t kTogether = 64;
+  constexpr int64_t kTogether = 16;
   if (transposed || panels_ == 1)
     return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
   const int64_t rows = spec_.taps() * spec_.ic;
