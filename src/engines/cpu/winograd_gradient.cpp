@@ -12,9 +12,11 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kValuesOfBlock = 1280 << 10;  // of the values of a block's tiles, which stay in the second-level cache
-constexpr int64_t kLeastOfBlock = 48, kMostOfBlock = 256;  // of a block: its sums are loaded and stored once
-constexpr int64_t kAllSums = 20 << 20;                 // bound of the bytes of all parts
+// Bytes of a block's values: they stay in the second-level cache beside sums that do, else are many, since far sums are loaded and
+// stored once a block.
+constexpr int64_t kNearSums = 1 << 20, kNearValues = 1280 << 10, kFarValues = 24 << 20;
+constexpr int64_t kLeastOfBlock = 48, kMostOfBlock = 256;  // tiles
+constexpr int64_t kAllSums = 20 << 20;                     // bound of the bytes of all parts' sums
 constexpr int64_t kMostSums = 8, kChunksOfWorker = 2;
 
 int64_t whole_vectors(int64_t floats) { return ceil_div(floats, 16) * 16; }
@@ -28,8 +30,9 @@ WinogradGradient::WinogradGradient(const WinogradSpec& spec, int64_t results, Is
   panels_ = ceil_div(spec.oc, width_), m_row_ = panels_ * width_;
   tiles_ = spec.tiles(results);
   zeros_ = whole_vectors(std::max(spec.ic, spec.oc));
-  const int64_t tile_bytes = points() * (spec.ic + spec.oc) * 4;
-  blocks_ = ceil_div(tiles_, std::clamp(kValuesOfBlock / tile_bytes, kLeastOfBlock, kMostOfBlock));
+  const int64_t values = m_part() * 4 <= kNearSums ? kNearValues : kFarValues;
+  blocks_ = ceil_div(tiles_, std::clamp(values / (points() * (spec.ic + spec.oc) * 4), kLeastOfBlock, kMostOfBlock));
+  if (2 * m_part() * 4 <= kAllSums) blocks_ = std::max(blocks_, std::min<int64_t>(2, tiles_ / kLeastOfBlock));  // two parts
   most_tiles_ = ceil_div(tiles_, blocks_);
   parts_ = std::clamp<int64_t>(kAllSums / (m_part() * 4), 1, std::min(kMostSums, blocks_));
   if (threads > 1) splits_ = std::clamp<int64_t>(threads * kChunksOfWorker / parts_, 1, panels_);
