@@ -76,6 +76,7 @@ def set_context(**keywords):
             if key == "max_call_depth" and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
                 raise ValueError(f"For 'context.set_context', the argument 'max_call_depth' must be greater than 0, but got {value}.")
             _settings[key] = value
+            modes.deterministic = _settings["deterministic"] == "ON"
         elif key in _OLD:
             _once(f"context key {key} of early releases is ignored")
         else:
