@@ -143,7 +143,8 @@ function(cairn_tests name)
   cairn_precompile(test_${name} test GTest::gtest <gtest/gtest.h>)
 endfunction()
 
-cairn_folder(support)
+find_package(ZLIB REQUIRED)
+cairn_folder(support ZLIB::ZLIB)
 foreach(step acquire release abort)  # src/support/fork.cpp
   target_link_options(cairn_support INTERFACE LINKER:--wrap=__cxa_guard_${step})
 endforeach()
@@ -155,8 +156,7 @@ if(CAIRN_SANITIZE)  # at -O0 the prefetch of Eigen's vector code is no constant,
   target_compile_definitions(cairn_ops PUBLIC EIGEN_DONT_VECTORIZE)
 endif()
 cairn_folder(autodiff)
-find_package(ZLIB REQUIRED)
-cairn_folder(formats ZLIB::ZLIB)
+cairn_folder(formats)
 target_link_libraries(cairn_ir PUBLIC cairn_ops)  # op_def.h declares the table of rows that ops/table.cpp defines
 cairn_folder(frontends snappy)
 cairn_folder(passes)

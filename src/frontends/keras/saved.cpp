@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "formats/zip.h"
+#include "support/zip.h"
 
 namespace cairn::keras {
 namespace {
