@@ -143,8 +143,7 @@ function(cairn_tests name)
   cairn_precompile(test_${name} test GTest::gtest <gtest/gtest.h>)
 endfunction()
 
-find_package(ZLIB REQUIRED)
-cairn_folder(support ZLIB::ZLIB)
+cairn_folder(support)
 foreach(step acquire release abort)  # src/support/fork.cpp
   target_link_options(cairn_support INTERFACE LINKER:--wrap=__cxa_guard_${step})
 endforeach()
@@ -156,7 +155,8 @@ if(CAIRN_SANITIZE)  # at -O0 the prefetch of Eigen's vector code is no constant,
   target_compile_definitions(cairn_ops PUBLIC EIGEN_DONT_VECTORIZE)
 endif()
 cairn_folder(autodiff)
-cairn_folder(formats)
+find_package(ZLIB REQUIRED)
+cairn_folder(formats ZLIB::ZLIB)
 target_link_libraries(cairn_ir PUBLIC cairn_ops)  # op_def.h declares the table of rows that ops/table.cpp defines
 cairn_folder(frontends snappy)
 cairn_folder(passes)

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/zip.h"
+#include "formats/zip.h"
 #include "ir/tensor.h"
 
 namespace cairn {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <unordered_set>
 
-#include "support/zip.h"
+#include "formats/zip.h"
 #include "frontends/caffe/schema.h"
 #include "frontends/inputs.h"
 #include "frontends/keras/saved.h"

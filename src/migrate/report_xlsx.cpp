@@ -1,162 +1,117 @@
-// The spreadsheet of API uses, and reading such spreadsheets (and CSV) back as a list of classes. Of Office Open XML (ECMA-376) as
-// much as one sheet of texts and numbers needs.
+// The spreadsheet of API uses, and reading such spreadsheets (and CSV) back as a list of classes.
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include <algorithm>
-#include <array>
-#include <iterator>
-#include <span>
-#include <unordered_map>
+#include <cstring>
+#include <filesystem>
+#include <map>
 
 #include "migrate/reports.h"
 #include "support/error.h"
 #include "support/files.h"
-#include "support/utf8.h"
-#include "support/zip.h"
+#ifdef CAIRN_HAVE_XLSX
+#include <xlsxwriter.h>
+#endif
 
 namespace cairn::migrate {
-namespace {
-
-constexpr std::string_view kHead = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n";
-constexpr std::string_view kMain = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-constexpr std::string_view kOffice = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-constexpr std::string_view kPackage = "http://schemas.openxmlformats.org/package/2006";
-constexpr std::string_view kType = "application/vnd.openxmlformats-officedocument.spreadsheetml";
-constexpr size_t kMostRows = 1'048'576, kLongestText = 32'000;  // the format's; a little below the format's 32,767
-
-/// Well-formed whatever the bytes are.
-std::string xml_text(std::string_view bytes) {
-  std::string text;
-  for (bytes = bytes.substr(0, kLongestText); !bytes.empty();) {
-    const size_t size = utf8_size(bytes);
-    const char c = bytes[0];
-    if (size == 0)
-      text += "\uFFFD";
-    else if (c == '<' || c == '>' || c == '&')
-      text += c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&amp;";
-    else if (size > 1 || static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n')
-      text += bytes.substr(0, size);
-    bytes.remove_prefix(std::max<size_t>(size, 1));
-  }
-  return text;
-}
-
-/// A sheet row by row. Texts are kept by the caller; each is written once and then named by its number.
-class Sheet {
- public:
-  void open_row() { rows_ += "<row>", ++count_; }
-  void close_row() { rows_ += "</row>"; }
-  void text(std::string_view text, std::string_view style = "") {
-    auto [known, fresh] = numbers_.try_emplace(text, numbers_.size());
-    if (fresh) texts_ += fmt::format("<si><t xml:space=\"preserve\">{}</t></si>", xml_text(text));
-    fmt::format_to(std::back_inserter(rows_), "<c t=\"s\"{}><v>{}</v></c>", style, known->second);
-  }
-  void number(uint64_t number) { fmt::format_to(std::back_inserter(rows_), "<c><v>{}</v></c>", number); }
-  size_t count() const { return count_; }
-
-  std::string sheet(std::span<const double> widths) const {
-    std::string columns;
-    for (size_t i = 0; i < widths.size(); ++i)
-      columns += fmt::format("<col min=\"{0}\" max=\"{0}\" width=\"{1}\" customWidth=\"1\"/>", i + 1, widths[i]);
-    return fmt::format(
-        "{}<worksheet xmlns=\"{}\"><sheetViews><sheetView workbookViewId=\"0\"><pane ySplit=\"1\" topLeftCell=\"A2\" "
-        "activePane=\"bottomLeft\" state=\"frozen\"/></sheetView></sheetViews><cols>{}</cols><sheetData>{}</sheetData>"
-        "</worksheet>",
-        kHead, kMain, columns, rows_);
-  }
-  std::string texts() const {
-    return fmt::format("{}<sst xmlns=\"{}\" uniqueCount=\"{}\">{}</sst>", kHead, kMain, numbers_.size(), texts_);
-  }
-
- private:
-  std::unordered_map<std::string_view, size_t> numbers_;
-  std::string rows_, texts_;
-  size_t count_ = 0;
-};
-
-constexpr std::string_view kBold = " s=\"1\"";  // the second of the styles
-
-/// What a workbook of one sheet holds beside that sheet and its texts.
-std::vector<std::pair<std::string, std::string>> frame(std::string_view title) {
-  auto relation = [](int number, std::string_view kind, std::string_view target) {
-    return fmt::format("<Relationship Id=\"r{}\" Type=\"{}/{}\" Target=\"{}\"/>", number, kOffice, kind, target);
-  };
-  auto relations = [](const std::string& inner) {
-    return fmt::format("{}<Relationships xmlns=\"{}/relationships\">{}</Relationships>", kHead, kPackage, inner);
-  };
-  auto part = [](std::string_view name, std::string_view kind) {
-    return fmt::format("<Override PartName=\"/xl/{}.xml\" ContentType=\"{}.{}+xml\"/>", name, kType, kind);
-  };
-  return {
-      {"[Content_Types].xml",
-       fmt::format("{}<Types xmlns=\"{}/content-types\"><Default Extension=\"rels\" "
-                   "ContentType=\"application/vnd.openxmlformats-package.relationships+xml\"/>{}{}{}{}</Types>",
-                   kHead, kPackage, part("workbook", "sheet.main"), part("worksheets/sheet1", "worksheet"),
-                   part("sharedStrings", "sharedStrings"), part("styles", "styles"))},
-      {"_rels/.rels", relations(relation(1, "officeDocument", "xl/workbook.xml"))},
-      {"xl/workbook.xml", fmt::format("{}<workbook xmlns=\"{}\" xmlns:r=\"{}\"><bookViews><workbookView/></bookViews>"
-                                      "<sheets><sheet name=\"{}\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>",
-                                      kHead, kMain, kOffice, title)},
-      {"xl/_rels/workbook.xml.rels",
-       relations(relation(1, "worksheet", "worksheets/sheet1.xml") + relation(2, "sharedStrings", "sharedStrings.xml") +
-                 relation(3, "styles", "styles.xml"))},
-      {"xl/styles.xml",
-       fmt::format("{}<styleSheet xmlns=\"{}\"><fonts count=\"2\"><font><sz val=\"11\"/></font><font><b/><sz "
-                   "val=\"11\"/></font></fonts><fills count=\"2\"><fill><patternFill patternType=\"none\"/></fill>"
-                   "<fill><patternFill patternType=\"gray125\"/></fill></fills><borders count=\"1\"><border/></borders>"
-                   "<cellStyleXfs count=\"1\"><xf/></cellStyleXfs><cellXfs count=\"2\"><xf/><xf fontId=\"1\" "
-                   "applyFont=\"1\"/></cellXfs><cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/>"
-                   "</cellStyles></styleSheet>",
-                   kHead, kMain)},
-  };
-}
-
-std::string_view platform_class(const Reference& reference, const SupportList& list) {
-  const std::string_view given = list.find(reference.name);
-  const std::string_view id = given.empty() ? std::string_view(reference.platform) : given;
-  for (const ClassTitle& title : platform_classes())
-    if (id == title.id) return title.chinese;
-  return id;
-}
-
-}  // namespace
 
 void xlsx_report(const Result& result, const SupportList& list, const std::string& path) {
-  static constexpr std::array<std::string_view, 11> kColumns = {
-      "序号", "脚本文件名", "代码行", "模块名", "API名", "工具迁移API支持度", "说明", "path", "column", "use", "here"};
-  static constexpr std::array<double, 11> kWidths = {6, 24, 8, 20, 40, 36, 50, 40, 8, 10, 18};
-  Sheet sheet;
-  sheet.open_row();
-  for (std::string_view column : kColumns) sheet.text(column, kBold);
-  sheet.close_row();
+#ifdef CAIRN_HAVE_XLSX
+  lxw_workbook_options settings{};
+  settings.constant_memory = LXW_FALSE;
+  lxw_workbook* book = workbook_new_opt(path.c_str(), &settings);
+  if (!book) fail(ErrorKind::io, path, "cannot be written");
+  lxw_format* bold = workbook_add_format(book);
+  format_set_bold(bold);
+  lxw_worksheet* sheet = workbook_add_worksheet(book, "api_analysis");
+  static constexpr const char* kColumns[] = {"序号", "脚本文件名", "代码行", "模块名", "API名", "工具迁移API支持度",
+                                             "说明", "path",       "column", "use",    "here"};
+  static constexpr double kWidths[] = {6, 24, 8, 20, 40, 36, 50, 40, 8, 10, 18};
+  for (lxw_col_t column = 0; column < std::size(kColumns); ++column) {
+    worksheet_write_string(sheet, 0, column, kColumns[column], bold);
+    worksheet_set_column(sheet, column, column, kWidths[column], nullptr);
+  }
+  lxw_row_t row = 1;
   for (const FileResult& file : result.files)
     for (const Reference& reference : file.references) {
-      if (sheet.count() == kMostRows) break;
-      const std::string_view name = reference.name, whole = file.path;
-      sheet.open_row();
-      sheet.number(sheet.count() - 1);
-      sheet.text(whole.substr(whole.rfind('/') + 1));
-      sheet.number(reference.line);
-      sheet.text(name.substr(0, name.rfind('.')));
-      sheet.text(name);
-      sheet.text(platform_class(reference, list));
-      sheet.text(reference.advice);
-      sheet.text(whole);
-      sheet.number(reference.column);
-      sheet.text(reference.use);
-      sheet.text(reference.status);
-      sheet.close_row();
+      if (row >= 1'048'576) break;
+      std::string_view given = list.find(reference.name);
+      std::string platform(given.empty() ? std::string_view(reference.platform) : given);
+      for (const ClassTitle& title : platform_classes())
+        if (platform == title.id) platform = title.chinese;
+      size_t dot = reference.name.rfind('.');
+      std::string base = file.path.substr(file.path.rfind('/') + 1);
+      worksheet_write_number(sheet, row, 0, row, nullptr);
+      worksheet_write_string(sheet, row, 1, base.c_str(), nullptr);
+      worksheet_write_number(sheet, row, 2, reference.line, nullptr);
+      worksheet_write_string(sheet, row, 3, reference.name.substr(0, dot).c_str(), nullptr);
+      worksheet_write_string(sheet, row, 4, reference.name.c_str(), nullptr);
+      worksheet_write_string(sheet, row, 5, platform.c_str(), nullptr);
+      worksheet_write_string(sheet, row, 6, reference.advice.c_str(), nullptr);
+      worksheet_write_string(sheet, row, 7, file.path.c_str(), nullptr);
+      worksheet_write_number(sheet, row, 8, reference.column, nullptr);
+      worksheet_write_string(sheet, row, 9, std::string(reference.use).c_str(), nullptr);
+      worksheet_write_string(sheet, row, 10, reference.status.c_str(), nullptr);
+      ++row;
     }
-  write_file(path, [&](const FileSink& sink) {
-    ZipWriter zip(path);
-    for (const auto& [name, text] : frame("api_analysis")) sink(zip.deflated(name, text));
-    sink(zip.deflated("xl/sharedStrings.xml", sheet.texts()));
-    sink(zip.deflated("xl/worksheets/sheet1.xml", sheet.sheet(kWidths)));
-    sink(zip.finish());
-  });
+  worksheet_freeze_panes(sheet, 1, 0);
+  if (lxw_error error = workbook_close(book); error != LXW_NO_ERROR)
+    fail(ErrorKind::io, path, "cannot be written: {}", lxw_strerror(error));
+#else
+  (void)result, (void)list;
+  fail(ErrorKind::unsupported, path, "this build has no writer for .xlsx; install libxlsxwriter-dev and build again");
+#endif
 }
 
 namespace {
+
+uint32_t little(std::string_view bytes, size_t at, int count) {
+  uint32_t value = 0;
+  for (int i = 0; i < count; ++i) value |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
+  return value;
+}
+
+// The members of a zip archive by name; sizes are checked against the archive and a bound.
+std::map<std::string, std::string> unzip(std::string_view bytes, const std::string& where) {
+  constexpr size_t kMost = 256u << 20;
+  std::map<std::string, std::string> members;
+  size_t end = bytes.rfind("PK\x05\x06");
+  if (end == bytes.npos || end + 22 > bytes.size()) fail(ErrorKind::invalid_argument, where, "is no .xlsx file");
+  uint32_t count = little(bytes, end + 10, 2);
+  size_t at = little(bytes, end + 16, 4);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (at + 46 > bytes.size() || bytes.substr(at, 4) != "PK\x01\x02")
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    uint32_t method = little(bytes, at + 10, 2), packed = little(bytes, at + 20, 4), size = little(bytes, at + 24, 4);
+    uint32_t name = little(bytes, at + 28, 2), extra = little(bytes, at + 30, 2), comment = little(bytes, at + 32, 2);
+    size_t local = little(bytes, at + 42, 4);
+    if (at + 46 + name > bytes.size() || local + 30 > bytes.size() || size > kMost)
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    size_t data = local + 30 + little(bytes, local + 26, 2) + little(bytes, local + 28, 2);
+    if (data > bytes.size() || packed > bytes.size() - data)
+      fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    std::string content;
+    if (method == 0) {
+      content = bytes.substr(data, packed);
+    } else {
+      content.resize(size);
+      z_stream stream{};
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data() + data));
+      stream.avail_in = packed;
+      stream.next_out = reinterpret_cast<Bytef*>(content.data());
+      stream.avail_out = size;
+      inflateInit2(&stream, -MAX_WBITS);
+      int status = inflate(&stream, Z_FINISH);
+      inflateEnd(&stream);
+      if (status != Z_STREAM_END && !(status == Z_BUF_ERROR && stream.avail_out == 0))
+        fail(ErrorKind::invalid_argument, where, "is a damaged .xlsx file");
+    }
+    members[std::string(bytes.substr(at + 46, name))] = std::move(content);
+    at += 46 + name + extra + comment;
+  }
+  return members;
+}
 
 std::string unescape(std::string_view text) {
   static constexpr std::pair<std::string_view, char> kEntities[] = {
@@ -208,19 +163,12 @@ std::string all_text(std::string_view xml) {
 }
 
 std::vector<std::vector<std::string>> xlsx_rows(std::string_view bytes, const std::string& where) {
-  const ZipArchive archive = ZipArchive::of(bytes, nullptr, where);
-  auto part = [&](std::string_view name) {
-    constexpr size_t kMost = 256u << 20;
-    const ZipMember* member = archive.find(name);
-    if (member != nullptr && member->size > kMost) fail(ErrorKind::invalid_argument, where, "is too large a .xlsx file");
-    return member != nullptr ? archive.content(*member) : ZipArchive::Content{};
-  };
-  const ZipArchive::Content strings = part("xl/sharedStrings.xml"), sheet = part("xl/worksheets/sheet1.xml");
+  std::map<std::string, std::string> members = unzip(bytes, where);
   std::vector<std::string> shared;
-  each_element(strings.bytes, "si",
+  each_element(members["xl/sharedStrings.xml"], "si",
                [&](std::string_view, std::string_view content) { shared.push_back(all_text(content)); });
   std::vector<std::vector<std::string>> rows;
-  each_element(sheet.bytes, "row", [&](std::string_view, std::string_view row) {
+  each_element(members["xl/worksheets/sheet1.xml"], "row", [&](std::string_view, std::string_view row) {
     rows.emplace_back();
     each_element(row, "c", [&](std::string_view attributes, std::string_view cell) {
       std::string value = all_text(cell);

@@ -18,7 +18,7 @@ std::string sarif_report(const Result& result);
 std::string csv_report(const Result& result);
 /// One page without outside parts: summary, side-by-side differences, findings with advice, references, score.
 std::string html_report(const Result& result, const std::string& title);
-/// The known seven columns and ours behind them. Throws Error when it cannot be written.
+/// The known seven columns and ours behind them. Throws Error when it cannot be written or the build has no xlsx writer.
 void xlsx_report(const Result& result, const SupportList& list, const std::string& path);
 
 std::string_view generation_name(Generation generation);

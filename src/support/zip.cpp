@@ -1,4 +1,4 @@
-#include "support/zip.h"
+#include "formats/zip.h"
 
 #include <zlib.h>
 
@@ -153,37 +153,17 @@ ZipArchive::Content ZipArchive::content(const ZipMember& member) const {
   return content;
 }
 
-std::string ZipWriter::head(const std::string& name, int method, std::string_view bytes, uint64_t packed) {
-  // The version needed, names in UTF-8, the method, of 1980-01-01: the part that both headers share.
-  const std::string shared = little(20, 2) + little(0x800, 2) + little(method, 2) + little(0, 2) + little(0x21, 2) +
-                             little(checksum(bytes), 4) + little(packed, 4) + little(bytes.size(), 4) +
+std::string ZipWriter::head(const std::string& name, std::string_view bytes) {
+  // The version needed, names in UTF-8, stored, of 1980-01-01: the part that both headers share.
+  const std::string shared = little(20, 2) + little(0x800, 2) + little(0, 2) + little(0, 2) + little(0x21, 2) +
+                             little(checksum(bytes), 4) + little(bytes.size(), 4) + little(bytes.size(), 4) +
                              little(name.size(), 2);
   std::string local = little(kLocal, 4) + shared + little(0, 2) + name;
   directory_ += little(kCentral, 4) + little(20, 2) + shared + std::string(12, '\0') + little(at_, 4) + name;
-  at_ += local.size() + packed;
-  if (std::max<uint64_t>(at_, bytes.size()) > 0xffffffff || ++members_ > 0xfffe)
-    fail(ErrorKind::invalid_argument, path_, "would be larger than 4 GiB or hold more than 65534 parts");
+  at_ += local.size() + bytes.size();
+  if (at_ > 0xffffffff || ++members_ > 0xfffe)
+    fail(ErrorKind::invalid_argument, path_, "would be larger than 4 GiB or hold more than 65534 arrays");
   return local;
-}
-
-std::string ZipWriter::head(const std::string& name, std::string_view bytes) {
-  return head(name, 0, bytes, bytes.size());
-}
-
-std::string ZipWriter::deflated(const std::string& name, std::string_view bytes) {
-  z_stream stream{};
-  if (deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-    fail(ErrorKind::out_of_memory, path_, "deflating {} needs more memory", name);
-  std::string packed(deflateBound(&stream, bytes.size()), '\0');
-  // head() refuses what is beyond 32 bits, in which zlib counts.
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return head(name, 8, bytes, packed.size()) + packed;
 }
 
 std::string ZipWriter::finish() {

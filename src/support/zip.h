@@ -42,19 +42,16 @@ class ZipArchive {
   std::vector<ZipMember> members_;
 };
 
-/// Each function gives the bytes that come next in the file. Throws Error invalid_argument beyond 4 GiB or 65534 members.
+/// Members are stored. write() and finish() give the bytes that come next in the file. Throws Error invalid_argument
+/// beyond 4 GiB or 65534 members.
 class ZipWriter {
  public:
   explicit ZipWriter(std::string path) : path_(std::move(path)) {}
-  /// What stands in front of a stored member's bytes, which follow.
+  /// What stands in front of the member's bytes, which follow.
   std::string head(const std::string& name, std::string_view bytes);
-  /// A whole member, deflated quickly.
-  std::string deflated(const std::string& name, std::string_view bytes);
   std::string finish();
 
  private:
-  std::string head(const std::string& name, int method, std::string_view bytes, uint64_t packed);
-
   std::string path_, directory_;
   uint64_t at_ = 0;
   size_t members_ = 0;

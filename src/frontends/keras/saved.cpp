@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "support/zip.h"
+#include "formats/zip.h"
 
 namespace cairn::keras {
 namespace {
