@@ -96,6 +96,7 @@ def set_context(**keywords):
                 value = os.path.realpath(value)
                 os.makedirs(value, exist_ok=True)
             _settings[key] = value
+            modes.deterministic = _settings["deterministic"] == "ON"
         elif key in _OLD:
             _once(f"context key {key} of early releases is ignored")
         else:
