@@ -63,3 +63,9 @@ def test_random_numbers_and_constants():
     again = mnp.rand(2, 3).asnumpy(), mnp.randn(4).asnumpy(), mnp.randint(0, 5, (6,)).asnumpy()
     assert all(numpy.array_equal(x, y) for x, y in zip(first, again))
     assert mnp.pi == numpy.pi and mnp.newaxis is None
+
+
+def test_unique_keeps_the_order_of_first_places():
+    values, places = mnp.unique(ms.Tensor([[3.0, 1.0], [3.0, 2.0]]), return_inverse=True)
+    assert values.asnumpy().tolist() == [3, 1, 2] and places.asnumpy().tolist() == [0, 1, 0, 2]
+    assert mnp.unique(ms.Tensor([3, 1, 3])).asnumpy().tolist() == [3, 1]
