@@ -1,11 +1,15 @@
 """What graph mode prints, ignores and refuses as release 1.10 does."""
 
+import functools
+
 import mindspore.nn as nn
 import numpy as np
 import pytest
 from mindspore import Parameter, Tensor, context, ms_function, ops
 from mindspore import dtype as mstype
 from mindspore.ops import operations as P
+from mindspore.ops._grad.grad_math_ops import binop_grad_common
+from mindspore.ops.primitive import PrimitiveWithInfer, prim_attr_register
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +131,54 @@ def test_a_list_that_a_loop_fills_runs_eagerly(capfd):
         return ops.addn(seen)
 
     assert fill(Tensor([3.0])).asnumpy() == 9 and "runs eagerly" in capfd.readouterr().err
+
+
+def test_arguments_given_twice_and_names_that_nobody_defined():
+    class Net(nn.Cell):
+        def construct(self, x):
+            return functools.partial(lambda a, b: a + b, a=x)(x, x)
+
+    with pytest.raises(TypeError, match="Multiply values for specific argument: a"):
+        Net()(Tensor([1.0]))
+
+    class Unknown(nn.Cell):
+        def construct(self, x):
+            return x + nobody  # noqa: F821
+
+    with pytest.raises(NameError, match="The name 'nobody' is not defined"):
+        Unknown()(Tensor([1.0]))
+
+
+def test_cells_are_recomputed_once():
+    net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
+    net[0].recompute(mp_comm_recompute=False)
+    assert net[0].get_scope() == "recompute_" and net[1].get_scope() is None
+    with pytest.raises(RuntimeError, match="only once"):
+        net.recompute()
+    with pytest.raises(ValueError, match="'other' is not recognized"):
+        net[1].recompute(other=True)
+
+
+def test_primitives_without_computation_say_first_what_they_do_not_take():
+    class Picky(PrimitiveWithInfer):
+        @prim_attr_register
+        def __init__(self):
+            self.init_prim_io_names(inputs=["x"], outputs=["y"])
+
+        def infer_dtype(self, x):
+            if x == mstype.int32:
+                raise TypeError("no integers")
+            return x
+
+    for mode in (context.GRAPH_MODE, context.PYNATIVE_MODE):
+        context.set_context(mode=mode)
+        with pytest.raises(TypeError, match="no integers"):
+            Picky()(Tensor([1], mstype.int32))
+        with pytest.raises(RuntimeError, match="has no computation"):
+            Picky()(Tensor([1.0]))
+
+
+def test_gradients_of_broadcast_operands_come_back_in_their_shapes():
+    x, y, d = Tensor(np.ones((2, 3), np.float32)), Tensor(np.ones((3,), np.float32)), Tensor(np.full((2, 3), 2, np.float32))
+    dx, dy = binop_grad_common(x, y, d, d)
+    assert dx.shape == (2, 3) and dy.asnumpy().tolist() == [4, 4, 4]
