@@ -182,3 +182,23 @@ def test_gradients_of_broadcast_operands_come_back_in_their_shapes():
     x, y, d = Tensor(np.ones((2, 3), np.float32)), Tensor(np.ones((3,), np.float32)), Tensor(np.full((2, 3), 2, np.float32))
     dx, dy = binop_grad_common(x, y, d, d)
     assert dx.shape == (2, 3) and dy.asnumpy().tolist() == [4, 4, 4]
+
+
+def test_flags_of_mixed_precision_cast_inputs_and_weights():
+    net = nn.SequentialCell(nn.Dense(2, 2), nn.ReLU())
+    net[0].add_flags_recursive(fp16=True)
+    assert net(Tensor(np.ones((1, 2), np.float16))).dtype == mstype.float16
+    train = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9)).to_float(mstype.float16)
+    train(Tensor(np.ones((1, 2), np.float32)), Tensor(np.zeros((1, 2), np.float32)))
+    assert {p.dtype for p in net.trainable_params()} == {mstype.float32}
+
+
+def test_arrays_that_depend_on_a_tensor_run_eagerly():
+    @ms_function
+    def count(x):
+        a = np.array([1])
+        if x > 0:
+            a = a + 1
+        return Tensor(a) + x
+
+    assert count(Tensor(3)).asnumpy() == [5] and count(Tensor(-3)).asnumpy() == [-2]

@@ -390,9 +390,15 @@ class Cell(Accepted):
 
     def add_flags(self, **flags):
         self._flags.update(flags)
-        for name, value in flags.items():
-            self.__dict__[name] = value
+        self.__dict__.update(flags)
+        for name, floats in zip(("fp16", "fp32"), _FLOATS):
+            if flags.get(name):
+                self._compute_in(floats.numpy)
         return self
+
+    def _compute_in(self, floats):
+        """Inputs and parameters count as numbers of this type."""
+        self.__dict__.update(_cast_to=floats, _plain=False)
 
     def add_flags_recursive(self, **flags):
         self.add_flags(**flags)
@@ -409,10 +415,7 @@ class Cell(Accepted):
             raise ValueError(
                 f"For 'to_float', the argument 'dst_type' should be float32 or float16, but got {dst_type}."
             )
-        for _, cell in self.cells_and_names():
-            cell.__dict__.update(_cast_to=dst_type.numpy, _plain=False)
-        flags = {"fp16": dst_type is _FLOATS[0], "fp32": dst_type is _FLOATS[1]}
-        return self.add_flags_recursive(**flags)
+        return self.add_flags_recursive(fp16=dst_type is _FLOATS[0], fp32=dst_type is _FLOATS[1])
 
     def set_comm_fusion(self, fusion_type, recurse=True):
         """The bucket in which gradients of the trainable parameters are exchanged between ranks."""
