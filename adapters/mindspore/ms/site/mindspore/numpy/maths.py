@@ -111,7 +111,7 @@ def _reduction(function, floats=False, counts=False):
         a = _floats(a) if floats else a
         if counts and basic.nptype(a).kind == "b":
             a = basic.cast(a, np.int32)
-        return _typed(function(a, () if axis is None else axis, keep_dims=keepdims, **others), dtype)
+        return _typed(function(a, () if axis is None else axis, keep_dims=bool(keepdims), **others), dtype)
 
     return apply
 
@@ -196,7 +196,8 @@ def argmin(a, axis=None):
 def _running(function):
     def apply(a, axis=None, dtype=None):
         a = _typed(as_tensor(a), dtype)
-        a = basic.cast(a, np.int32) if basic.nptype(a).kind == "b" else a
+        if dtype is None and (basic.nptype(a).kind == "b" or basic.nptype(a).kind in "iu" and basic.nptype(a).itemsize < 4):
+            a = basic.cast(a, np.int32)  # as NumPy counts small integers in its own
         return function(basic.reshape(a, (-1,)), 0) if axis is None else function(a, axis)
 
     return apply

@@ -75,7 +75,7 @@ def pair(x, y, name):
 REQUIRED = inspect.Parameter.empty
 
 
-def primitive(name, compute, doc, prepare=None, **attributes):
+def primitive(name, compute, doc, prepare=None, /, **attributes):
     """A class of primitives: attributes are its arguments in order with their defaults; `prepare(self)` checks and derives."""
     names = list(attributes)
     signature = inspect.Signature(
