@@ -359,7 +359,7 @@ class DType(_Fact):
     """The dtype."""
 
     def compute(self, x):
-        return tensor(x, "DType").dtype
+        return x.dtype if hasattr(type(x), "of_parts") else tensor(x, "DType").dtype
 
 
 class Rank(_Fact):

@@ -75,7 +75,7 @@ def _ordered(row):
 _BINARY = {
     "Add": (core.add, "any"), "Sub": (core.sub, "number"), "Mul": (core.mul, "any"), "Div": (basic.divide, "number"),
     "RealDiv": (basic.divide, "number"), "FloorDiv": (core.floor_div, "number"), "FloorMod": (core.mod, "number"),
-    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (core.pow, "number"),
+    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (core.pow, "any"),
     "Maximum": (core.maximum, "number"), "Minimum": (core.minimum, "number"),
     "SquaredDifference": (core.squared_difference, "number"), "Atan2": (core.atan2, "float"),
     "Xlogy": (basic.xlogy, "float"), "Xdivy": (basic.xdivy, "float"), "DivNoNan": (basic.div_no_nan, "number"),
@@ -374,11 +374,11 @@ Cholesky = primitive(
 )  # fmt: skip
 Polygamma = primitive(
     "Polygamma",
-    lambda self, a, x: core.polygamma(basic.cast(a, basic.nptype(x)), x),
+    lambda self, a, x: core.polygamma(core.stop_gradient(basic.cast(a, basic.nptype(x))), x),
     "Derivative of order a of digamma.",
 )
 Betainc = primitive(
-    "Betainc", lambda self, a, b, x: core.incomplete_beta(a, b, x), "Regularised incomplete beta function."
+    "Betainc", lambda self, a, b, x: core.incomplete_beta(core.stop_gradient(a), core.stop_gradient(b), x), "Regularised incomplete beta function."
 )
 Svd = primitive(
     "Svd", lambda self, x: core.svd(x, full=self.full_matrices) if self.compute_uv else core.svd(x, full=False)[0],

@@ -12,7 +12,8 @@ def _scatter(name, mode, writer):
     """In place, for a Parameter: rows (`Scatter*`) or index vectors (`ScatterNd*`)."""
 
     def compute(self, variable, indices, updates):
-        parameter(variable, name, "input_x")
+        if core.here.recorder is not None or not isinstance(variable, Tensor):  # eagerly a Tensor is written as well
+            parameter(variable, name, "input_x")
         value = writer(variable, tensor(indices, name, "int", "indices"), same_type(updates, variable), mode)
         return written(variable, value)
 
