@@ -97,6 +97,8 @@ def _of_integers(function, arguments, keywords, positions, weights, seed, has_au
         try:
             with _mixing(), _floats_in(weights):
                 return _differentiate(function, given, keywords, positions, weights, _with_floats(seed), has_aux)[1:]
+        except refusal.WrongGradients:
+            raise
         except (TypeError, ValueError):
             return None
 
