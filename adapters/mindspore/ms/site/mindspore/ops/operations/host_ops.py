@@ -33,6 +33,7 @@ PyFunc = primitive(
     "PyFunc", _py_func, "What a function of arrays makes of the inputs.", fn=REQUIRED, in_types=REQUIRED, in_shapes=REQUIRED, out_types=REQUIRED,
     out_shapes=REQUIRED, stateful=True,
 )  # fmt: skip
+PyFunc.foreign = True
 
 
 def _custom(self, *inputs):
@@ -61,6 +62,7 @@ Custom = primitive(
     "Custom", _custom, "A function of arrays (func_type 'pyfunc') with the gradient bprop.", _check_custom, func=REQUIRED, out_shape=None,
     out_dtype=None, func_type="hybrid", bprop=None, reg_info=None,
 )  # fmt: skip
+Custom.foreign = True
 
 _NORMS = ("backward", "forward", "ortho")
 

@@ -424,6 +424,9 @@ FloatStatus = primitive("FloatStatus", _float_status, "One number: 0 if all elem
 
 def _status(name):
     def compute(self, *inputs):
+        for each in inputs:
+            if tuple(tensor(each, name, "float").shape) != (8,):
+                raise ValueError(f"For '{name}', the status needs 8 elements, but its shape is {each.shape}.")
         return basic.filled((8,), 0, np.float32)
 
     return primitive(

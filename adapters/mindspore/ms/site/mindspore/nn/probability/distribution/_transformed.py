@@ -165,7 +165,7 @@ class Gumbel(_Both):
         return 1 + _continuous._EULER + _v.log(scale)
 
     def divergence(self, other, own):
-        """What MindSpore says, which is (loc - loc_b) / scale_b more than the integral."""
+        """What MindSpore says: the integral less (loc - loc_b) / scale_b."""
         (loc_b, scale_b), (loc, scale) = other, own
         parts = _continuous._EULER * (scale / scale_b - 1) + _v.log(scale_b) - _v.log(scale)
         return parts + _v.expm1((loc_b - loc) / scale_b + _v.lgamma(scale / scale_b + 1))
