@@ -63,3 +63,14 @@ def test_random_numbers_and_constants():
     again = mnp.rand(2, 3).asnumpy(), mnp.randn(4).asnumpy(), mnp.randint(0, 5, (6,)).asnumpy()
     assert all(numpy.array_equal(x, y) for x, y in zip(first, again))
     assert mnp.pi == numpy.pi and mnp.newaxis is None
+
+
+def test_rules_that_numpy_has_as_well():
+    assert mnp.asfarray([1, 2]).dtype == ms.float32 and mnp.asfarray([1, 2], ms.float16).dtype == ms.float16
+    assert mnp.blackman(0).shape == (0,) and mnp.hamming(1).asnumpy().tolist() == [1]
+    x, places = mnp.arange(6).reshape(2, 3), mnp.array([[0], [1]])
+    assert mnp.take_along_axis(x, places, 1).asnumpy().tolist() == [[0], [4]]
+    assert mnp.cumsum(mnp.array([100, 100], ms.int8)).asnumpy().tolist() == [100, 200]
+    for make in (lambda: mnp.sum(x, axis=(0, 0)), lambda: mnp.rand(-1), lambda: mnp.randint(3, 3)):
+        with pytest.raises(ValueError):
+            make()
