@@ -142,7 +142,7 @@ class Model {
         double max_seconds, uint64_t plan_memory, bool deterministic)
       : Model(Module(path, options, max_seconds), threads, engines, max_seconds, plan_memory, false, deterministic) {}
 
-  /// What is built or bound is part of a training, which rounds as sums of products do.
+  /// What is built rounds as eager operators do.
   Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory,
         bool bind_state = false, bool deterministic = true) {
     Limit limit(max_seconds);

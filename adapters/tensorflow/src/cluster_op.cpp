@@ -87,6 +87,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
     OP_REQUIRES_OK(construction, construction->GetAttr("custom_types", &source.custom_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("keep_types", &source.keep_types));
+    OP_REQUIRES_OK(construction, construction->GetAttr("deterministic", &source.deterministic));
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("frozen", &source.frozen));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
@@ -94,6 +95,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     making_.precision_mode = source.precision_mode;
     making_.mixed_lists = source.mixed_lists;
     making_.custom_types = source.custom_types;
+    making_.deterministic = source.deterministic;
     making_.frozen = !source.frozen.empty();
     OP_REQUIRES_OK(construction, construction->GetAttr("function", &making_.title));
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
@@ -435,6 +437,7 @@ REGISTER_OP("CairnCluster")
     .Attr("mixed_lists: string")
     .Attr("custom_types: string")
     .Attr("keep_types: string")
+    .Attr("deterministic: bool")
     .Attr("fixed: list(int) >= 0")
     .Attr("frozen: list(int) >= 0")
     .Attr("written: list(int) >= 0")
