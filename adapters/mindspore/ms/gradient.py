@@ -11,6 +11,7 @@ import contextlib
 import numpy
 
 from cairn.ms import core, promote
+from cairn.ms.refusal import WrongGradients
 from cairn.ms.tape import Scope
 from cairn.ms.tensor import Tensor
 
@@ -94,6 +95,8 @@ def _of_integers(function, arguments, keywords, positions, seed, has_aux):
         try:
             with _mixing():
                 return _differentiate(function, given, keywords, positions, (), _with_floats(seed), has_aux)[1]
+        except WrongGradients:
+            raise
         except TypeError:
             return None
 

@@ -234,16 +234,16 @@ float* Conv::start_panel(int panel, float* packed) const {
   return to;
 }
 
-// Rows of weights that lie apart in pieces of panels are packed some at a time into all panels, since memory is fetched
+// Rows of weights that lie apart in pieces of panels are packed a few at a time into all panels, since memory is fetched
 // fast only along rows.
 void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
-  constexpr int64_t kTogether = 64;
+  const int64_t together = pairs() ? 16 : 64;
   if (transposed || panels_ == 1)
     return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
   const int64_t rows = spec_.taps() * spec_.ic;
   for (int panel = 0; spare_rows_ && panel < panels(); ++panel) start_panel(panel, packed);
-  executor.run(static_cast<int>(ceil_div(rows, kTogether)), [&](int block, int) {
-    const int64_t first = block * kTogether, count = std::min(kTogether, rows - first);
+  executor.run(static_cast<int>(ceil_div(rows, together)), [&](int block, int) {
+    const int64_t first = block * together, count = std::min(together, rows - first);
     for (int64_t panel = 0; panel < panels_; ++panel)
       pack_rows_at(kernel, first * steps() * spec_.oc + panel * width_, spec_.oc,
                    std::min(width_, spec_.oc - panel * width_), 1, count,

@@ -142,6 +142,10 @@ def converted(function):
 def call(function, *arguments, _cairn_line=None, **keywords):
     if graph() is None:
         return function(*arguments, **keywords)
+    if function is builtins.print and not keywords:
+        return graph().show(*map(seen, arguments))
+    if function is zip and not arguments:
+        raise ValueError("The zip operator must have at least 1 argument, but the size of arguments is 0.")
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:
         if function is divmod and any(map(is_symbolic, arguments)):
             place = place_of(_cairn_line)
@@ -153,7 +157,8 @@ def call(function, *arguments, _cairn_line=None, **keywords):
     elif isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
         made = converted(function)
         if made is not function:
-            return made(*arguments, **keywords)
+            with graph().inside(function, arguments, keywords):
+                return made(*arguments, **keywords)
     else:
         function = converted(function)
     arguments = [_argument(each) for each in arguments]
@@ -192,6 +197,4 @@ def _builtin(function, arguments):
         if function is bool:
             return (condition(scalar),)
         return (core.cast(scalar, dtype=numpy.dtype(dtype)),)
-    if function is builtins.print:
-        return (graph().show(function, *arguments),)
     return None
