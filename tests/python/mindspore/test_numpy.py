@@ -69,3 +69,14 @@ def test_unique_keeps_the_order_of_first_places():
     values, places = mnp.unique(ms.Tensor([[3.0, 1.0], [3.0, 2.0]]), return_inverse=True)
     assert values.asnumpy().tolist() == [3, 1, 2] and places.asnumpy().tolist() == [0, 1, 0, 2]
     assert mnp.unique(ms.Tensor([3, 1, 3])).asnumpy().tolist() == [3, 1]
+
+
+def test_rules_that_numpy_has_as_well():
+    assert mnp.asfarray([1, 2]).dtype == ms.float32 and mnp.asfarray([1, 2], ms.float16).dtype == ms.float16
+    assert mnp.blackman(0).shape == (0,) and mnp.hamming(1).asnumpy().tolist() == [1]
+    x, places = mnp.arange(6).reshape(2, 3), mnp.array([[0], [1]])
+    assert mnp.take_along_axis(x, places, 1).asnumpy().tolist() == [[0], [4]]
+    assert mnp.cumsum(mnp.array([100, 100], ms.int8)).asnumpy().tolist() == [100, 200]
+    for make in (lambda: mnp.sum(x, axis=(0, 0)), lambda: mnp.rand(-1), lambda: mnp.randint(3, 3)):
+        with pytest.raises(ValueError):
+            make()

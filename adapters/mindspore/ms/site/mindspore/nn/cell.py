@@ -391,9 +391,9 @@ class Cell(Accepted):
     def add_flags(self, **flags):
         self._flags.update(flags)
         self.__dict__.update(flags)
-        for name, floats in zip(("fp16", "fp32"), _FLOATS):
-            if flags.get(name):
-                self._compute_in(floats.numpy)
+        if "fp16" in flags or "fp32" in flags:
+            asked = [floats.numpy for name, floats in zip(("fp16", "fp32"), _FLOATS) if flags.get(name)]
+            self._compute_in(asked[0] if asked else None)
         return self
 
     def _compute_in(self, floats):

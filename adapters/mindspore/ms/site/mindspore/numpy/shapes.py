@@ -252,8 +252,10 @@ def take_along_axis(arr, indices, axis):
         arr, axis = basic.reshape(arr, (-1,)), 0
     if len(arr.shape) != len(indices.shape):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    dims = [n if i == axis % len(arr.shape) else m for i, (m, n) in enumerate(zip(arr.shape, indices.shape))]
-    return reductions.take_along(arr, core.broadcast_to(indices, dims), axis)
+    axis %= len(arr.shape)
+    shared = np.broadcast_shapes(*(tuple(each.shape[:axis]) + (1,) + tuple(each.shape[axis + 1 :]) for each in (arr, indices)))
+    wide = [core.broadcast_to(each, [*shared[:axis], each.shape[axis], *shared[axis + 1 :]]) for each in (arr, indices)]
+    return reductions.take_along(*wide, axis)
 
 
 def unique(x, return_inverse=False):
