@@ -383,6 +383,34 @@ def test_gradients_of_gradients_of_functions(mode):
         assert np.isclose(function(Tensor(2.0)).asnumpy(), wanted)
 
 
+def test_the_gradient_of_an_argument_that_the_function_overwrites():
+    def overwrites(x):
+        x[0] = x[1] * 2
+        return x
+
+    given = Tensor(np.array([1.0, 3.0], np.float32))
+    assert ops.grad(overwrites)(given).asnumpy().tolist() == [0, 3]
+
+
+def test_gradients_taken_inside_of_a_bprop_leave_the_outer_ones():
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return x * x
+
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def construct(self, x):
+            return self.inner(x) + ops.grad(self.inner)(x)
+
+        def bprop(self, x, out, dout):
+            return (dout * 7,)
+
+    assert ops.grad(lambda x: x * Outer()(x) + x)(Tensor([2.0])).asnumpy() == 8 + 14 + 1
+
+
 def test_gradients_by_integers_beside_masks_and_weights():
     x, mask = Tensor([1, 2, 3], ms.int32), Tensor([True, False, True])
     by_x = ms.ops.grad(lambda x, mask: (x * x * mask).sum())(x, mask)

@@ -259,12 +259,9 @@ def take_along_axis(arr, indices, axis):
 
 
 def unique(x, return_inverse=False):
-    """Different elements in rising order."""
-    x = basic.reshape(as_tensor(x), (-1,))
-    values, inverse = core.unique(x)
-    order = reductions.sort(values, 0)
-    rank = reductions.sort(order[1], 0)[1]
-    return (order[0], core.gather(rank, inverse, axis=0)) if return_inverse else order[0]
+    """Different elements as they first occur."""
+    values, inverse = core.unique(basic.reshape(as_tensor(x), (-1,)))
+    return (values, inverse) if return_inverse else values
 
 
 def select(condlist, choicelist, default=0):
