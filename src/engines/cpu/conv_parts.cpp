@@ -280,6 +280,7 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   const int64_t groups = node.attr().integer("groups"), all = last_dim(node.inputs[1]);
   if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
   const SlideSpec slide = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  if (slide.channels == groups && not_f32(group)) return "convolutions by channels are faster as f32";
   Part part;
   ConvSpec& spec = part.spec = conv_spec(slide, all / groups);
   spec.ic = slide.channels / groups;
