@@ -76,7 +76,8 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
   const Node& node = *contraction.node;
   const Epilogue& epilogue = contraction.epilogue;
   parts.x_form = form_in(group, node.inputs[0]);
-  const Form weights = form_in(group, node.inputs[1]), precision = precision_in(group, node.inputs[1]);
+  const Form weights = form_in(group, node.inputs[1]);
+  const Form precision = weights_precision(group, node.inputs[1], parts.x_form);
   const NarrowEpilogue narrow = narrow_of(group, epilogue);
   if (!parts.covers && epilogue.residual && narrow.residual != narrow.result)
     return "adds elements of another type to those without taps";
