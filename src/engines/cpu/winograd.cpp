@@ -45,6 +45,11 @@ WinogradCode winograd_code(Isa isa, int64_t results) {
   return isa == Isa::avx512 ? winograd_avx512::code_for(results) : winograd_avx2::code_for(results);
 }
 
+int winograd_block(int64_t steps) {
+  constexpr int kApart = 32;
+  return steps >= 2 * kApart ? kApart : 0;
+}
+
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
 int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
@@ -127,7 +132,7 @@ void Winograd::add_rows(int64_t tiles) {
     for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
-    tile.block_steps = block_steps(spec_.ic);
+    tile.block_steps = spec_.packed_in_run ? winograd_block(spec_.ic) : block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
     tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));

@@ -49,6 +49,10 @@ struct WinogradCode {
 };
 WinogradCode winograd_code(Isa isa, int64_t results);
 
+/// The steps that products of so many steps sum apart in training (TileSpec::block_steps): fewer than products of the definition,
+/// since the way back from the points enlarges errors. They cost a tenth of the time.
+int winograd_block(int64_t steps);
+
 class Winograd {
  public:
   /// Results along a side of a tile that need least time, by estimate, or 0 where the convolution by its definition does. The

@@ -62,6 +62,7 @@ void WinogradGradient::add_rows(int64_t tiles) {
     tile.rows = {{{0, 0, static_cast<int>(tiles), all}}};
     tile.a_step_bytes = x_loops_.v_tile * 4, tile.b_step_bytes = dy_loops_.v_tile * 4;
     tile.c_stride = m_row_;
+    tile.block_steps = winograd_block(tiles);
     const auto function = [&](bool adds) {
       tile.residual = adds;
       kernels_.push_back(TileKernel::make(tile));
