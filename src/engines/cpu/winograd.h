@@ -51,7 +51,7 @@ struct WinogradCode {
 WinogradCode winograd_code(Isa isa, int64_t results);
 
 /// The steps that products of so many steps sum apart in training (TileSpec::block_steps): fewer than products of the definition,
-/// since the way back from the points enlarges errors. They cost a tenth of the time.
+/// since the way back from the points enlarges errors. It costs a tenth of the time.
 int winograd_block(int64_t steps);
 
 class Winograd {
