@@ -390,6 +390,8 @@ class Cell(Accepted):
 
     def add_flags(self, **flags):
         self._flags.update(flags)
+        if flags.get("fp16", flags.get("fp32", True)) is False and not any(flags.get(each) for each in ("fp16", "fp32")):
+            self.__dict__.update(_cast_to=None)
         for name, value in flags.items():
             self.__dict__[name] = value
         return self

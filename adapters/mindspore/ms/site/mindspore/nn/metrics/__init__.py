@@ -30,7 +30,7 @@ _FACTORY = {
 
 def names():
     """The names that `metrics=` takes."""
-    return "\n".join(_FACTORY)
+    return sorted(_FACTORY)
 
 
 def get_metric_fn(name, *args, **kwargs):
