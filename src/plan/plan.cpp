@@ -105,7 +105,7 @@ class Planner {
     estimate();
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
     const Function& function = *plan_->function;
-    const bool trains = !function.updates.empty() && function.body.params.size() > function.updates.size();
+    const bool trains = !earlier_ && !function.updates.empty() && function.body.params.size() > function.updates.size();
     plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes, trains);
     return std::move(plan_);
   }
