@@ -79,7 +79,12 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   const PlanningTimer timer(*options_.budget);
   PlanOptions options = options_;
   options.every_value = every_value || options.every_value;
-  auto plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, sibling().get());
+  const auto earlier = sibling();
+  std::shared_ptr<const Plan> plan;
+  if (earlier && !earlier->rewritten && earlier->every_value == options.every_value)
+    plan = make_plan_like(*earlier, module_, specialise(*function_, dims, options.every_value), options, *packer_);
+  if (!plan)
+    plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, earlier.get());
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);

@@ -160,7 +160,7 @@ class Program {
 /// The process' program of this source; it lives as long as anybody holds it, the latest ones longer. One that holds
 /// variables is its caller's alone.
 std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source,
-                                 SizeChoice::Rule rule);
+                                 SizeChoice::Rule rule = SizeChoice::Rule::engine);
 
 std::string argument_name(size_t index);
 Failure last_failure(const Library& library);
