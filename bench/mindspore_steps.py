@@ -74,7 +74,12 @@ def mindspore_step(name, mode):
         import numpy
 
         order = numpy.arange(count * batch) % len(few[1])
-        data = ds.NumpySlicesDataset(tuple(each[order] for each in few), ["x", "y"], shuffle=False).batch(batch)
+        columns = tuple(each[order] for each in few)
+        if ours:
+            data = ds.NumpySlicesDataset(columns, ["x", "y"], shuffle=False)
+        else:  # MindSpore 2.10 under NumPy 2 refuses rows that hold NumPy's scalars
+            data = ds.GeneratorDataset([tuple(map(numpy.asarray, row)) for row in zip(*columns)], ["x", "y"], shuffle=False)
+        data = data.batch(batch)
         last = Last()
         start = time.perf_counter()
         model.train(1, data, callbacks=[last], dataset_sink_mode=ours and mode == "sink")

@@ -151,8 +151,9 @@ bool is_use(const Syntax& syntax, NodeId node) {
   Kind parent = at.parent == kNoNode ? Kind::other : syntax.kind(at.parent);
   if (parent == Kind::attribute) return false;
   if (kind == Kind::attribute) return true;
-  bool binds = (parent == Kind::keyword_argument && at.field == Field::name) ||
-               (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters;
+  bool binds = at.field == Field::name || at.field == Field::alias ||
+               (parent == Kind::assignment && at.field == Field::left) || parent == Kind::parameters ||
+               parent == Kind::global_statement || parent == Kind::nonlocal_statement;
   return !binds && parent != Kind::dotted_name;
 }
 

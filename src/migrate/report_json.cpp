@@ -10,23 +10,6 @@
 namespace cairn::migrate {
 namespace {
 
-// Bytes of one character of UTF-8 at `at`, 0 when there is none.
-size_t character_size(std::string_view text, size_t at) {
-  const unsigned char lead = static_cast<unsigned char>(text[at]);
-  const size_t size = lead < 0x80                   ? 1
-                      : lead >= 0xC2 && lead < 0xE0 ? 2
-                      : lead >= 0xE0 && lead < 0xF0 ? 3
-                      : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                    : 0;
-  if (size == 0 || at + size > text.size()) return 0;
-  for (size_t i = 1; i < size; ++i)
-    if ((static_cast<unsigned char>(text[at + i]) & 0xC0) != 0x80) return 0;
-  const unsigned char second = size > 2 ? static_cast<unsigned char>(text[at + 1]) : 0x80;
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate_or_beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
-  return overlong || surrogate_or_beyond ? 0 : size;
-}
-
 // Objects and lists are opened and closed by hand; commas come by themselves.
 class JsonWriter {
  public:
@@ -90,7 +73,7 @@ class JsonWriter {
       text += content.substr(at, plain - at);
       if ((at = plain) == content.size()) break;
       const char c = content[at];
-      const size_t size = character_size(content, at);
+      const size_t size = utf8_size(content.substr(at));
       if (c == '"' || c == '\\')
         text += '\\', text += c;
       else if (c == '\n')

@@ -189,10 +189,17 @@ void apply_rules(Context& file) {
       else
         exact[name].push_back(rule);
   }
-  std::map<const Rule*, std::vector<std::pair<NodeId, ApiName>>> spots;
+  struct Found {
+    NodeId call;
+    ApiName name;
+    bool alone;  // nothing else can be called there
+  };
+  std::map<const Rule*, std::vector<Found>> spots;
   for (NodeId call = 0; call < syntax.size(); ++call) {
     if (syntax.kind(call) != Kind::call) continue;
-    std::vector<ApiName> targets = file.targets(call);
+    const std::vector<ApiName> targets = file.targets(call);
+    const bool alone = targets.size() == 1 &&
+                       file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1;
     for (const ApiName& target : targets) {
       std::set<const Rule*> fired;
       if (auto found = exact.find(target.name); found != exact.end())
@@ -200,16 +207,14 @@ void apply_rules(Context& file) {
       for (const auto& [pattern, rule] : patterns)
         if (matches(pattern, target.name)) fired.insert(rule);
       for (const Rule* rule : fired)
-        if (spots[rule].empty() || spots[rule].back().first != call) spots[rule].push_back({call, target});
+        if (auto& found = spots[rule]; found.empty() || found.back().call != call)
+          found.push_back({call, target, alone});
     }
   }
   for (const Rule* rule : enabled) {
     if (auto found = spots.find(rule); found != spots.end() && rule->at_call)
-      for (auto& [call, name] : found->second) {
-        std::vector<ApiName> targets = file.targets(call);
-        Spot spot{
-            file, *rule, call, name,
-            targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1};
+      for (auto& [call, name, alone] : found->second) {
+        Spot spot{file, *rule, call, name, alone};
         if (is_subclass(name.name.substr(0, name.name.find(':')), rule->calls[0].substr(0, rule->calls[0].find(':'))) &&
             name.name.find(':') != std::string::npos)
           spot.name.name =

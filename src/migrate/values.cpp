@@ -31,11 +31,12 @@ Value defined(Value::Is is, const Module& module, NodeId node) { return {is, {},
 const Values& Resolver::values(const Module& module, NodeId expression) {
   uint64_t key = (static_cast<uint64_t>(project_.index_of(&module)) << 32) | expression;
   auto [entry, fresh] = known_.try_emplace(key);
-  if (!fresh || depth_ >= kMaxDepth) return entry->second;
+  Values& found = entry->second;  // stays where it is while others are added
+  if (!fresh || depth_ >= kMaxDepth) return found;
   ++depth_;
-  Values found = evaluate(module, expression);
+  found = evaluate(module, expression);
   --depth_;
-  return known_[key] = std::move(found);
+  return found;
 }
 
 Values Resolver::evaluate(const Module& module, NodeId node) {

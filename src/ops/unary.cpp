@@ -168,10 +168,18 @@ void logical_not(KernelContext& context) {
   map_elements<uint8_t, uint8_t>(context.input(0), context.output(0), [](uint8_t x) { return x == 0; });
 }
 
-void relu_rule(GradientContext& g) { g.set(0, keep_where(g.x(0) > 0, g.dy())); }
-void leaky_relu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * g.attr.number("alpha"))); }
+// Where x is positive. An activation whose result has x's sign reads that: the step before then need not keep x, and may hold the activation.
+Var positive(GradientContext& g, bool sign_kept) { return (sign_kept ? g.y() : g.x(0)) > 0; }
+void relu_rule(GradientContext& g) { g.set(0, keep_where(positive(g, true), g.dy())); }
+void leaky_relu_rule(GradientContext& g) {
+  const double alpha = g.attr.number("alpha");
+  g.set(0, select(positive(g, alpha >= 0), g.dy(), g.dy() * alpha));
+}
 // Below 0 the derivative alpha * exp(x) equals y + alpha.
-void elu_rule(GradientContext& g) { g.set(0, select(g.x(0) > 0, g.dy(), g.dy() * (g.y() + g.attr.number("alpha")))); }
+void elu_rule(GradientContext& g) {
+  const double alpha = g.attr.number("alpha");
+  g.set(0, select(positive(g, alpha >= 0), g.dy(), g.dy() * (g.y() + alpha)));
+}
 // At the bounds themselves the derivative is 1.
 void clip_rule(GradientContext& g) {
   const Var x = g.x(0), above = x.apply("greater_equal", {x.number(g.attr.number("low"))});

@@ -311,7 +311,7 @@ std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& opti
   const size_t plan_bytes = options.plan_bytes > 0 ? options.plan_bytes : PlanBudget::default_bytes();
   impl->plan_options = {engines_of(options), impl->pool->width(), reuse_memory,
                         std::make_shared<PlanBudget>(plan_bytes)};
-  impl->plan_options.winograd = !options.deterministic && !options.bind_state && !impl->module->metadata.contains("deterministic");
+  impl->plan_options.winograd = !options.deterministic && !impl->module->metadata.contains("deterministic");
   impl->program =
       std::make_unique<Program>(impl->module, clone(impl->module->main()), impl->plan_options, impl->packer);
   return std::shared_ptr<const Model>(new Model(std::move(impl)));

@@ -128,6 +128,8 @@ std::string hint_for_stray(const std::string& word, const std::string& next, Doo
                        word);
   if (word.starts_with("\\")) return "a backslash continues a line only as its very last character";
   if (word == "=") return "write the option, '=' and the value without blanks: --name=value";
+  if (word.find_first_of("<>&|;") < word.find_first_not_of("0123456789<>&|;"))
+    return fmt::format("'{}' is the shell's, which did not read this line: a variable or a program held it", word);
   if (leading_dashes(word) == word.size())
     return find_option(split_name(next).first, door) ? fmt::format("there is a blank behind the dashes: --{}", next)
                                                      : "there is a blank behind the dashes";
@@ -160,8 +162,9 @@ std::string hint_for_unknown(const std::string& name, const std::string& next, D
 std::string chip_fault(const std::string& name) {
   constexpr std::string_view kFamilies[] = {"Ascend031", "Ascend035", "Ascend310", "Ascend320", "Ascend610",
                                             "Ascend615", "Ascend710", "Ascend910", "Ascend920", "Ascend950",
-                                            "Hi36",      "Hi37",      "SD3403",    "BS9SX",     "AS31XM",
-                                            "MC61",      "MC62",      "Kirin",     "KirinX"};
+                                            "Hi35",      "Hi36",      "Hi37",      "SD3403",    "BS9SX",
+                                            "AS31XM",    "MC61",      "MC62",      "Kirin",     "kirin",
+                                            "OPTG"};
   constexpr const char* kExamples = "the name of a chip, such as Ascend310, Ascend310P3 or Ascend910B1";
   const auto sound = [&](const std::string& chip) {
     return std::all_of(chip.begin(), chip.end(), is_name) &&

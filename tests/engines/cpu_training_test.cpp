@@ -14,7 +14,8 @@ void expect_cpu(const std::string& op, const std::string& text, const std::strin
   for (const HostValue& value : parameters_of(op_case, inputs)) given.push_back(value.tensor);
   const auto expected = run_reference(*op_case.op, op_case.attributes, inputs);
   for (int threads : {1, 3}) {
-    const auto model = Model::make(module_of(op_case), {.threads = threads, .optimise = false});
+    const ModelOptions plain{.threads = threads, .optimise = false, .deterministic = true};
+    const auto model = Model::make(module_of(op_case), plain);
     EXPECT_NE(kernels_of(*model).find("cpu/" + kernel), std::string::npos)
         << op << " " << text << ": " << kernels_of(*model);
     const auto results = model->run(given);

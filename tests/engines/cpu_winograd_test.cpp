@@ -1,5 +1,5 @@
 // Convolutions by Winograd's method: near naive loops for all sizes and borders, the same bits at any number of threads, chosen
-// only where kernels are constants and nobody asks for the definition.
+// only where nobody asks for the definition.
 #include "engines/cpu/winograd.h"
 
 #include "engines/cpu_reference.h"
@@ -60,7 +60,7 @@ std::vector<float> run_winograd(const WinogradSpec& s, int64_t results, Isa isa,
   const Winograd winograd(s, results, isa, executor.width());
   std::vector<float> packed(winograd.packed_size()), bias(winograd.bias_size()), zeros(winograd.zeros_size());
   std::vector<float> scratch(winograd.scratch_size() + 16, NAN);
-  winograd.pack(data.kernel.data(), packed.data());
+  winograd.pack(executor, data.kernel.data(), false, packed.data());
   std::copy(data.bias.begin(), data.bias.end(), bias.begin());
   Guarded y(s.n * s.oh * s.ow * s.oc);
   if (in_place) std::copy(data.residual.begin(), data.residual.end(), y.data());
@@ -161,12 +161,48 @@ TEST(CpuWinograd, is_left_out_where_the_definition_is_asked_for) {
   };
   EXPECT_TRUE(takes(text, {.threads = 1}));
   EXPECT_FALSE(takes(text, {.threads = 1, .deterministic = true}));
-  EXPECT_FALSE(takes(text, {.threads = 1, .bind_state = true}));
+  EXPECT_TRUE(takes(text, {.threads = 1, .bind_state = true}));
   EXPECT_FALSE(
       takes(with_residual(convolution_text("padding = same", "metadata deterministic = \"1\""), same), {.threads = 1}));
   EXPECT_FALSE(
       takes(with_residual(convolution_text("padding = same, strides = [2, 2]"), "2, 14, 14, 32"), {.threads = 1}));
   EXPECT_FALSE(takes(with_residual(convolution_text("padding = same, dilations = [2, 2]"), same), {.threads = 1}));
+}
+
+TEST(CpuWinograd, takes_kernels_that_change_and_gradients) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: needs AVX2";
+  std::mt19937_64 random(5);
+  const std::string forward = R"(module @m { func @main(%x: f32[3, 27, 22, 48], %k: f32[3, 3, 48, 40], %b: f32[40])
+    -> (%y: f32[*]) { %c = conv2d %x, %k {padding = explicit, pads = [2, 0, 1, 1]} %d = add %c, %b %y = relu %d return %y } })";
+  const std::string image = R"(module @m { func @main(%dy: f32[3, 27, 22, 40], %k: f32[3, 3, 48, 40], %r: f32[3, 27, 22, 48])
+    -> (%y: f32[*]) { %s = constant {value = i64[4] (3, 27, 22, 48)}
+    %c = conv2d_input_gradient %dy, %k, %s {padding = explicit, pads = [2, 0, 1, 1]} %y = add %c, %r return %y } })";
+  const auto kernel = [](int64_t ic, int64_t oc) {
+    return fmt::format(R"(module @m {{ func @main(%x: f32[16, 27, 22, {0}], %dy: f32[16, 27, 22, {1}]) -> (%y: f32[*]) {{
+      %s = constant {{value = i64[4] (3, 3, {0}, {1})}}
+      %y = conv2d_kernel_gradient %x, %dy, %s {{padding = explicit, pads = [2, 0, 1, 1]}} return %y }} }})", ic, oc);
+  };
+  for (const std::string& text : {forward, image, kernel(48, 40), kernel(24, 64), kernel(33, 81)}) {
+    SCOPED_TRACE(text);
+    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    std::vector<Tensor> inputs, first;
+    for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+    const Tensor wanted = expected->run(inputs)[0];
+    float largest = 0;
+    for (float each : wanted.values<float>()) largest = std::max(largest, std::abs(each));
+    for (int threads : {1, 3, 5}) {
+      const auto model = Model::make(parse(text), {.threads = threads, .bind_state = true});
+      const std::string kernels = kernels_of(*model);
+      EXPECT_TRUE(kernels.starts_with("cpu/winograd") && kernels.find("cpu", 1) == kernels.npos) << kernels;
+      const std::vector<Tensor> found = model->run(inputs);
+      for (size_t i = 0; i < static_cast<size_t>(wanted.count()); ++i)
+        ASSERT_NEAR(found[0].values<float>()[i], wanted.values<float>()[i], 1e-5 * largest) << i;
+      EXPECT_TRUE(threads == 1 || found[0].same_bits(first[0]));
+      first = found;
+      const auto plain = Model::make(parse(text), {.threads = threads, .bind_state = true, .deterministic = true});
+      EXPECT_EQ(kernels_of(*plain).find("winograd"), std::string::npos) << kernels_of(*plain);
+    }
+  }
 }
 
 /// Looks at values, and keeps the names of the kernels.

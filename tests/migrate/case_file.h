@@ -2,7 +2,7 @@
 //   options: words as on the command line       file: path, and below it the text of another file of the project
 //   in: / out: the script before and after      unchanged: the script stays as it is
 //   find: rule: words of a finding              no find: rule
-//   use: call|value|base|decorator|import name  a use of a framework's name that the report lists
+//   use: call|value|base|decorator|import name  a use of a framework's name that the report lists; no use: one that it does not
 //   others: what other converters do with it    here: what ours does (rows of docs/reference/migrate-comparison.md)
 #pragma once
 
@@ -21,7 +21,7 @@ struct Case {
   std::string file, title, options, in, out;
   bool unchanged = false;
   std::vector<Input> others;
-  std::vector<std::string> finds, forbidden, uses;
+  std::vector<std::string> finds, forbidden, uses, no_uses;
   std::string mistake, here;
 };
 
@@ -61,6 +61,9 @@ inline std::vector<Case> read_cases(const std::filesystem::path& path) {
       into = nullptr;
     } else if (line.starts_with("use:")) {
       cases.back().uses.push_back(rest("use:"));
+      into = nullptr;
+    } else if (line.starts_with("no use:")) {
+      cases.back().no_uses.push_back(rest("no use:"));
       into = nullptr;
     } else if (line.starts_with("others:")) {
       cases.back().mistake = rest("others:");

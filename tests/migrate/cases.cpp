@@ -61,6 +61,7 @@ TEST(cases, scripts_give_the_wanted_text_and_findings_and_a_second_run_changes_n
         EXPECT_TRUE(found(result, wanted)) << wanted << "\namong\n" << all_findings(result);
       for (const std::string& unwanted : one.forbidden) EXPECT_FALSE(found(result, unwanted)) << unwanted;
       for (const std::string& wanted : one.uses) EXPECT_TRUE(used(result, wanted)) << wanted;
+      for (const std::string& unwanted : one.no_uses) EXPECT_FALSE(used(result, unwanted)) << unwanted;
       // The whole project again.
       Result again = run(one, outputs(all));
       for (const FileResult& file : again.files) {

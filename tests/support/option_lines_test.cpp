@@ -124,6 +124,8 @@ TEST_F(Corpus, EveryOptionWithEveryMistakeHasTheHintThatFits) {
     refused({whole, "^"}, def, "E10053", "'^' continues lines in other shells");
     refused({whole, "`"}, def, "E10053", "'`' continues lines in other shells");
     refused({whole, "\\"}, def, "E10053", "a backslash continues a line only as its very last character");
+    refused({whole, "2>&1"}, def, "E10053", "'2>&1' is the shell's");
+    refused({whole, "&&", "echo"}, def, "E10053", "'&&' is the shell's");
     refused({whole, other, "word"}, def, "E10053", "needs quotes around the whole value");
     refused({fmt::format("--{}=${{NAME}}", name)}, def, "E10001", "single quotes keep variables as they are");
     std::string upper = name;
@@ -171,7 +173,7 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
             fmt::format("--framework={}", number));
   const OptionDef& chip = *find_option("soc_version", kAtc);
   for (const char* name : {"Ascend310", "Ascend310P3", "Ascend310B4", "Ascend710", "Ascend910A", "Ascend910B2C",
-                           "Ascend910_9391", "Ascend910ProB"})
+                           "Ascend910_9391", "Ascend910ProB", "kirin9030", "KirinX90", "OPTG", "Hi3519DV500"})
     taken({fmt::format("--soc_version={}", name)}, chip, name, false);
   for (const char* name :
        {"Ascend", "310", "gpu", "A100", "Ascend3100", "Ascend999", "x86_64", "Ascend 310", "Ascend310/910"})

@@ -177,16 +177,25 @@ class Tool {
 
   std::string output_path() const {
     std::string output = required("output");
-    if (output.back() == '/')
+    const std::filesystem::path name = std::filesystem::path(output).filename();
+    if (name.empty() || name == "." || name == "..")
       stop("E10022", "--output", fmt::format("Path [{}] of parameter [--output] has no file name.", output));
     if (output.size() > 4090) stop("E10021", "--output", "Path of parameter [--output] is too long.");
     return output + ".om";
+  }
+
+  /// Folders of an output's path that are not there are made, as the platform does.
+  static void make_folder_of(const std::string& path) {
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::error_code exists;
+    if (!folder.empty() && !std::filesystem::exists(folder, exists)) std::filesystem::create_directories(folder);
   }
 
   void convert() {
     std::string output = output_path();
     Conversion job = request().conversion;
     job.output = output;
+    make_folder_of(output);
     if (options_.get("save_original_model") == "true") job.original_output = options_.get("output") + "_original.om";
     Converted converted = converted_or_reported(job);
     for (const std::string& sentence : without_effect(options_, job, converted)) say(Level::warning, "note", sentence);
@@ -206,6 +215,7 @@ class Tool {
   }
 
   static void write_json(const std::string& path, const Json& json) {
+    make_folder_of(path);
     write_file(path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 

@@ -165,24 +165,23 @@ class Reader {
 
   std::map<std::string, DType> output_types() const {
     std::map<std::string, DType> types;
+    auto invalid = [&](const std::string& reason, bool several) {
+      stop("E10001", "--output_type",
+           fmt::format("Value [{}] for parameter [--output_type] is invalid. Reason: {}", options_.get("output_type"),
+                       reason),
+           several ? "give one type for all outputs, or one for each: --output_type=\"a:0:FP16;b:0:FP32\"" : "");
+    };
     auto dtype_of = [&](const std::string& name) {
       auto dtype = parse_type_name(name);
       if (!dtype)
-        stop("E10001", "--output_type",
-             fmt::format(
-                 "Value [{}] for parameter [--output_type] is invalid. Reason: '{}' is not FP32, FP16, UINT8 or INT8",
-                 options_.get("output_type"), name),
-             name.find_first_of(", ") == std::string::npos
-                 ? ""
-                 : "give one type for all outputs, or one for each: --output_type=\"a:0:FP16;b:0:FP32\"");
+        invalid(fmt::format("'{}' is not FP32, FP16, UINT8 or INT8", name), name.find_first_of(", ") != name.npos);
       return *dtype;
     };
     for (const std::string& part : split_list(options_.get("output_type"), ';')) {
       size_t colon = part.rfind(':');
-      if (colon == std::string::npos)
-        types[""] = dtype_of(part);
-      else
-        types[part.substr(0, colon)] = dtype_of(part.substr(colon + 1));
+      if (colon == std::string::npos && !types.emplace("", dtype_of(part)).second)
+        invalid("two types have no output's name", true);
+      if (colon != std::string::npos) types[part.substr(0, colon)] = dtype_of(part.substr(colon + 1));
     }
     return types;
   }

@@ -5,6 +5,7 @@ import os
 import weakref
 
 from cairn import _cairn
+from cairn.ms import modes
 
 MOST = 512  # functions
 MOST_BYTES = 0  # 0: a quarter of the machine's memory
@@ -16,7 +17,7 @@ class Function:
     """A compiled function."""
 
     def __init__(self, module, bind_state=False):
-        self.model = _cairn.Model(module, 0, "", 0.0, 0, bind_state)
+        self.model = _cairn.Model(module, 0, "", 0.0, 0, bind_state, modes.deterministic or not bind_state)
 
     def keep(self, forget):
         """Counts it; forget(it) is called when there is no room for it any more."""

@@ -26,6 +26,8 @@ _PRIMITIVES = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv",
 
 
 def _refuse(symbol, x, other):
+    if hasattr(other, "of_parts"):  # a sparse tensor, whose reflected form is asked
+        return NotImplemented
     kind = type(other).__name__
     told = f"For '{_PRIMITIVES[symbol]}', the 1th input is a not support implicit conversion type: {kind}, and the value is {other}: " if symbol in _PRIMITIVES else ""
     raise TypeError(f"{told}unsupported operand type(s) for {symbol}: 'Tensor' and '{kind}'")
@@ -181,13 +183,18 @@ def _iterate(self):
     return (self[i] for i in range(self.shape[0]))
 
 
-def _repr(self):
+def _repr(self, separator=", ", gap=" "):
     if self._array is None:
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype})"
     texts = {"float_kind": lambda number: f"{number:15.8e}", "int_kind": "{:d}".format} if self.shape else None
-    text = numpy.array2string(self._array, separator=", ", formatter=texts)
-    gap = "\n" if self._array.ndim > 1 else " "
+    text = numpy.array2string(self._array, separator=separator, formatter=texts)
+    gap = "\n" if self._array.ndim > 1 else gap
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"
+
+
+def shown(values):
+    """The lines that a graph prints for values."""
+    return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in values)
 
 
 _OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "floor_divide": "floordiv",

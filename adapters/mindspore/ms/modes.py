@@ -4,6 +4,7 @@ from cairn.ms import level
 
 GRAPH, PYNATIVE = 0, 1
 mode = GRAPH
+deterministic = False  # captured functions keep to the definition of convolutions, as eager ones do
 
 
 def reset():

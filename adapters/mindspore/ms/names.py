@@ -20,7 +20,7 @@ _PARTS = {
 
 # Names that people will ask for: why not, and what works instead. Some can be imported, and refuse when they are called.
 REFUSED = {
-    "mindspore.nn.probability": ("distributions and bijectors are not supported", "random numbers of mindspore.ops"),
+    "mindspore.nn.probability.bnn_layers": ("layers of distributions are not supported", "nn.probability.distribution"),
     "mindspore.nn.transformer": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
     "mindspore.parallel.nn": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
     "mindspore.nn.thor": ("second-order updates are not supported", "nn.Momentum"),

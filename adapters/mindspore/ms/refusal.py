@@ -34,6 +34,10 @@ class ForbiddenType(Forbidden, TypeError):
     """The same, where releases raise TypeError."""
 
 
+class WrongGradients(TypeError):
+    """What the bprop of a script returned are not the gradients of its inputs."""
+
+
 def refuse(name, reason, instead=None, error=Unsupported):
     """Raises Unsupported."""
     raise error(f"{name}: {reason}" + (f"; use {instead}" if instead else ""))

@@ -134,15 +134,16 @@ class Tape:
         numpy.copyto(parameter._array, core.elements(value), casting="same_kind")
 
     def custom(self, forward, backward, inputs):
+        tensors = [each for each in inputs if isinstance(each, Tensor)]
+        values = [self.value(each) for each in tensors]
         core.here.recorder = None
         try:
             made = forward(*inputs)
         finally:
             core.here.recorder = self
         results = tuple(wrap(each._array) for each in made)
-        values = [self.value(each) for each in inputs if isinstance(each, Tensor)]
-        for value in values:
-            value.used = True
+        for tensor, value in zip(tensors, values):
+            tensor._mark, value.used = value, True  # gradients that forward() takes are of a tape of their own
         self._append(Cut(values, inputs, results, backward), results)
         return results
 
@@ -167,7 +168,7 @@ class Scope:
     def __enter__(self):
         self._outer, core.here.recorder = core.here.recorder, self._tape
         self._tape.depth += 1
-        self._start, self._seen = len(self._tape.records), set()
+        self._start, self._given = len(self._tape.records), {}  # id of an argument -> what it held at first
         return self
 
     def __exit__(self, *exception):
@@ -178,14 +179,13 @@ class Scope:
 
     def argument(self, tensor):
         """The tensor as an argument of the function that is differentiated: nothing else in it is this one."""
-        value = self._tape.value(tensor)
         made = wrap(tensor._array)
         if self._tape.depth > 1:
+            value = self._tape.value(tensor)
             self._tape._append(Record(_identity, [value], {}, 1), (made,))
             value.used = True
             self._start += 1
-        else:
-            self._tape.value(made)
+        self._given[id(made)] = self._tape.value(made)
         return made
 
     def parameter(self, parameter):
@@ -203,7 +203,7 @@ class Scope:
         """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
         ones. The gradient by a Parameter is the sum of those by all that it held: an assignment passes none on to the value."""
         tape = self._tape
-        versions = [each.versions() if isinstance(each, Value) else self._of(tape.value(each)) for each in wanted]
+        versions = [each.versions() if isinstance(each, Value) else self._of(self._given[id(each)]) for each in wanted]
         values = [value for each in versions for value in each]
         calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
         pending = {}

@@ -308,6 +308,7 @@ class Builder {
                            .Attr("mixed_lists", making_.mixed_lists)
                            .Attr("custom_types", making_.custom_types)
                            .Attr("keep_types", keep_types())
+                           .Attr("deterministic", making_.deterministic)
                            .Attr("fixed", fixed)
                            .Attr("frozen", frozen)
                            .Attr("written", written)

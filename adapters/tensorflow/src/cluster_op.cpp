@@ -89,6 +89,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("mixed_lists", &source.mixed_lists));
     OP_REQUIRES_OK(construction, construction->GetAttr("custom_types", &source.custom_types));
     OP_REQUIRES_OK(construction, construction->GetAttr("keep_types", &source.keep_types));
+    OP_REQUIRES_OK(construction, construction->GetAttr("deterministic", &source.deterministic));
     OP_REQUIRES_OK(construction, construction->GetAttr("fixed", &source.fixed));
     OP_REQUIRES_OK(construction, construction->GetAttr("frozen", &source.frozen));
     OP_REQUIRES_OK(construction, construction->GetAttr("written", &written));
@@ -96,6 +97,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     making_.precision_mode = source.precision_mode;
     making_.mixed_lists = source.mixed_lists;
     making_.custom_types = source.custom_types;
+    making_.deterministic = source.deterministic;
     making_.frozen = !source.frozen.empty();
     OP_REQUIRES_OK(construction, construction->GetAttr("function", &making_.title));
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
@@ -106,7 +108,6 @@ class ClusterOp : public tf::AsyncOpKernel {
     OP_REQUIRES_OK(construction, construction->GetAttr("choose", &choose));
     OP_REQUIRES(construction, SizeChoice::read_rule(rule),
                 tf::errors::InvalidArgument("Cairn: CAIRN_NEW_SIZES should be engine, tensorflow or measured"));
-    making_.deterministic = !choose;
     choose = choose && !tf::OpDeterminismRequired() && !stock_.name().empty();
     std::string why;
     library_ = library(why);
@@ -481,6 +482,7 @@ REGISTER_OP("CairnCluster")
     .Attr("mixed_lists: string")
     .Attr("custom_types: string")
     .Attr("keep_types: string")
+    .Attr("deterministic: bool")
     .Attr("fixed: list(int) >= 0")
     .Attr("frozen: list(int) >= 0")
     .Attr("written: list(int) >= 0")

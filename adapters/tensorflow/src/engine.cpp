@@ -382,6 +382,7 @@ void Program::compile(const Call& call, Entry& entry) {
   model_options.mixed_lists = source_.mixed_lists.c_str();
   model_options.custom_types = source_.custom_types.c_str();
   model_options.keep_types = source_.keep_types.c_str();
+  model_options.deterministic = source_.deterministic;
   CairnModel* model = nullptr;
   if (library_.model_prepare(module, &model_options, &model) != CAIRN_OK) entry.failure = last_failure(library_);
   library_.module_free(module);

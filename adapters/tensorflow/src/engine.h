@@ -96,6 +96,7 @@ struct Source {
   std::string mixed_lists;     // JSON text, or ""
   std::string custom_types;    // lines of the platform's file, or ""
   std::string keep_types;      // JSON list of nodes, or ""
+  bool deterministic = false;  // convolutions by their definition alone
   std::vector<int> fixed;      // arguments that follow from shapes: integers that the code holds
   std::vector<int> frozen;     // variables that the code holds as they are when it is compiled
   auto operator<=>(const Source&) const = default;

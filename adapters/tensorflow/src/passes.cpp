@@ -31,13 +31,9 @@ std::string text(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std
   return found == entry.parameter_map().end() ? "" : found->second.s();
 }
 
-tf::int64 number(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std::string& key, tf::int64 fallback = 0) {
+int64_t number(const tf::RewriterConfig_CustomGraphOptimizer& entry, const std::string& key, int64_t fallback) {
   auto found = entry.parameter_map().find(key);
   return found == entry.parameter_map().end() ? fallback : found->second.i();
-}
-
-bool is_inference(const tf::RewriterConfig_CustomGraphOptimizer& entry) {
-  return number(entry, "graph_run_mode", 1) == 0;
 }
 
 /// The content of the file that the key names, if it names one.
@@ -93,8 +89,8 @@ class MakeClusters : public tf::GraphOptimizationPass {
     std::string title =
         options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
     Making making{options.flib_def, title, {}, {}};
-    making.frozen = flag(*entry_of(options), "frozen_variable", false) && is_inference(*entry_of(options));
-    making.deterministic = number(*entry_of(options), "deterministic") != 0;
+    making.frozen = flag(*entry_of(options), "frozen_variable", false) && number(*entry_of(options), "graph_run_mode", 1) == 0;
+    making.deterministic = number(*entry_of(options), "deterministic", 0) != 0;
     TF_RETURN_IF_ERROR(read_precision(*entry_of(options), making));
     try {
       return make_clusters(**options.graph, *engine, making);

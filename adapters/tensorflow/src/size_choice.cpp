@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint32_t kTries = 4, kMostQuiet = 4096;
 constexpr uint32_t kFirstPlans = 3;     // of a cluster, for the sizes that its code was compiled at and one more
-constexpr size_t kTable = 256;          // sizes that are remembered
+constexpr size_t kTable = 1024, kWays = 4;  // sizes that are remembered, each in one of so many places
 constexpr double kMuchPlanning = 0.1;   // of the time of runs; below, TensorFlow is not tried
 constexpr double kLongRun = 50e6;       // ns: of longer runs planning is little, and TensorFlow's memory much
 constexpr double kGain = 0.95;          // of the engine's time
@@ -35,10 +35,15 @@ bool SizeChoice::read_rule(Rule& rule) {
 SizeChoice::Known& SizeChoice::known(const Sizes& sizes, bool& fresh) {
   if (!table_) table_ = std::make_unique<Known[]>(kTable);
   const uint64_t hash = hash_of(sizes);
-  Known& found = table_[hash % kTable];
-  fresh = found.hash != hash;
-  if (fresh) found = {hash};
-  return found;
+  Known* const first = &table_[hash / kWays % (kTable / kWays) * kWays];
+  Known* found = std::find_if(first, first + kWays, [&](const Known& each) { return each.hash == hash; });
+  fresh = found == first + kWays;
+  if (fresh) {
+    found = std::find_if(first, first + kWays, [](const Known& each) { return each.hash == 0; });
+    if (found == first + kWays) found = std::rotate(first, first + 1, first + kWays);  // the place of the oldest, now last
+    *found = {hash};
+  }
+  return *found;
 }
 
 bool SizeChoice::next_is_stock(const Sizes& sizes) {
@@ -61,7 +66,7 @@ bool SizeChoice::next_is_stock(const Sizes& sizes) {
 void SizeChoice::took(const Sizes& sizes, double ns, double planning) {
   if (rule_ == Rule::engine || (planning == 0 && !learns_)) return;
   std::lock_guard lock(mutex_);
-  learns_ = learns_ || ++planned_ >= kFirstPlans;
+  if (!learns_ && !(learns_ = ++planned_ >= kFirstPlans)) return;
   bool fresh = false;
   Known& found = known(sizes, fresh);
   found.always = planning > 0 && found.planned;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engines/cpu/batch_norm_narrow.h"
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
 
@@ -90,9 +91,17 @@ void for_rows_of_x(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, B
 void moments(int64_t first, int64_t rows, int64_t c, const BatchNorm& b, float* mean, float* sum, float* squares) {
   std::fill_n(mean, c, 0.f), std::fill_n(sum, c, 0.f), std::fill_n(squares, c, 0.f);
   const int64_t start = std::min(rows, kShiftRows);
-  for_rows_of_x(first, start, c, b, [&](int64_t count, const float* x) { add_rows(count, c, x, mean); });
+  const NarrowRows* in_registers = narrow_rows(b.x_form);
+  if (in_registers)
+    in_registers->add_rows(start, c, b, first, mean);
+  else
+    for_rows_of_x(first, start, c, b, [&](int64_t count, const float* x) { add_rows(count, c, x, mean); });
   for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<float>(start);
-  for_rows_of_x(first, rows, c, b, [&](int64_t count, const float* x) { add_moments(count, c, x, mean, sum, squares); });
+  if (in_registers)
+    in_registers->add_moments(rows, c, b, first, mean, sum, squares);
+  else
+    for_rows_of_x(first, rows, c, b,
+                  [&](int64_t count, const float* x) { add_moments(count, c, x, mean, sum, squares); });
   if (!end_moments(rows, c, mean, sum, squares)) return;
   for_rows_of_x(first, rows, c, b, [&](int64_t count, const float* x) {
     for (int64_t i = 0; i < count * c; ++i)
@@ -203,6 +212,12 @@ bool is_narrow(const BatchNormGradient& b) {
   return is_narrow(b.x_form) || is_narrow(b.dy_form) || is_narrow(b.gate_form) || is_narrow(b.dx_form);
 }
 
+// The loops for operands that are all of one form of 16 bits, or null.
+const NarrowRows* in_registers(const BatchNormGradient& b) {
+  const bool one = b.dy_form == b.x_form && b.dx_form == b.x_form && (!b.gate || b.gate_form == b.x_form);
+  return one ? narrow_rows(b.x_form) : nullptr;
+}
+
 // Calls body(rows, part, first row of part) with operands of floats.
 template <class Body>
 void for_float_blocks(int64_t rows, int64_t c, const BatchNormGradient& b, int64_t first, Body&& body) {
@@ -222,6 +237,7 @@ void for_float_blocks(int64_t rows, int64_t c, const BatchNormGradient& b, int64
 
 void slopes(int64_t rows, int64_t c, BatchNormGradient b, int64_t first, float* level, float* slope) {
   std::fill_n(level, c, 0.f), std::fill_n(slope, c, 0.f);
+  if (const NarrowRows* narrow = in_registers(b)) return narrow->add_slopes(rows, c, b, first, level, slope);
   b.dx = nullptr;
   for_float_blocks(rows, c, b, first, [&](int64_t count, const BatchNormGradient& part, int64_t at) {
     add_slopes(count, c, part, at, level, slope);
@@ -321,9 +337,10 @@ void for_parts(Executor& executor, int64_t rows, int64_t parts, Body&& body) {
 
 void normalise_all(Executor& executor, int64_t rows, int64_t c, const BatchNorm& b, const float* factor) {
   const bool narrow = is_narrow(b.x_form) || b.narrow.acts();
-  for_parts(executor, rows, parts_of(rows), [&](int64_t, int64_t first, int64_t count) {
-    (narrow ? normalise_narrow : normalise)(count, c, b, first, factor);
-  });
+  const bool one_form = b.narrow.result == b.x_form && (!b.residual || b.narrow.residual == b.x_form);
+  const NarrowRows* in_registers = one_form ? narrow_rows(b.x_form) : nullptr;
+  const auto loop = in_registers ? in_registers->normalise : narrow ? normalise_narrow : normalise;
+  for_parts(executor, rows, parts_of(rows), [&](int64_t, int64_t first, int64_t count) { loop(count, c, b, first, factor); });
 }
 
 // The layout with channels last.
@@ -373,7 +390,9 @@ void gradient_of_rows(Executor& executor, int64_t rows, int64_t c, const BatchNo
     slope[i] = static_cast<float>(rise / (deviation * deviation * static_cast<double>(rows)));
     levels[i] = static_cast<float>(flat / static_cast<double>(rows));  // the first part's is no longer needed
   }
+  const NarrowRows* narrow = in_registers(b);
   for_parts(executor, rows, parts, [&](int64_t, int64_t first, int64_t count) {
+    if (narrow) return narrow->input_gradient(count, c, b, first, factor, levels, slope);
     for_float_blocks(count, c, b, first, [&](int64_t some, const BatchNormGradient& part, int64_t at) {
       input_gradient(some, c, part, at, factor, levels, slope);
     });

@@ -18,6 +18,7 @@ constexpr int64_t kChunkBytes = 192 << 10;  // bound of the input of a chunk's t
 constexpr int64_t kLeastTiles = 4;          // fewest tiles of a chunk that reads all weights
 constexpr int64_t kPanelBytes = 768 << 10;  // bound of a panel's weights that stay in the second-level cache
 constexpr int64_t kChunksPerThread = 6;
+constexpr int64_t kFarPixels = 1 << 20;  // bytes of an image that no second-level cache holds beside others
 constexpr size_t kApartBytes = 1 << 20;  // of packed weights, whose pieces of rows lie in too many pages
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -233,16 +234,16 @@ float* Conv::start_panel(int panel, float* packed) const {
   return to;
 }
 
-// Rows of weights that lie apart in pieces of panels are packed some at a time into all panels, since memory is fetched
+// Rows of weights that lie apart in pieces of panels are packed a few at a time into all panels, since memory is fetched
 // fast only along rows.
 void Conv::pack_all(Executor& executor, const void* kernel, float* packed, bool transposed) const {
-  constexpr int64_t kTogether = 64;
+  const int64_t together = pairs() ? 16 : 64;
   if (transposed || panels_ == 1)
     return executor.run(panels(), [&](int panel, int) { pack_panel(panel, kernel, packed, transposed); });
   const int64_t rows = spec_.taps() * spec_.ic;
   for (int panel = 0; spare_rows_ && panel < panels(); ++panel) start_panel(panel, packed);
-  executor.run(static_cast<int>(ceil_div(rows, kTogether)), [&](int block, int) {
-    const int64_t first = block * kTogether, count = std::min(kTogether, rows - first);
+  executor.run(static_cast<int>(ceil_div(rows, together)), [&](int block, int) {
+    const int64_t first = block * together, count = std::min(together, rows - first);
     for (int64_t panel = 0; panel < panels_; ++panel)
       pack_rows_at(kernel, first * steps() * spec_.oc + panel * width_, spec_.oc,
                    std::min(width_, spec_.oc - panel * width_), 1, count,
@@ -323,16 +324,23 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
   (brief_ ? serial_executor() : executor).run(tile_chunks * panel_chunks, chunk);
 }
 
-// Of the next panel, the lines that each tile fetches while it multiplies, where the weights outweigh the pixels and come from
-// far. A single tile reads its panel but once, as fast as it comes.
+// The lines that each tile fetches while it multiplies: where the weights outweigh the pixels and come from far, some of the next
+// panel, else the pixels of the next tile, where these are many and lie in one list. A single tile reads its panel but once, as
+// fast as it comes.
 int64_t Conv::lines_ahead() const {
   const int64_t tiles = ceil_div(spec_.n * spec_.od * spec_.oh * spec_.ow, most_pixels_);
-  const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;
   const auto bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
-  if (spec_.arithmetic != Arithmetic::floats || spec_.stored != Stored::floats || reads_weights_ || spec_.expands ||
-      panels_ == 1 || tiles == 1 || !weights_outweigh || bytes > kPanelBytes)
+  if (spec_.arithmetic != Arithmetic::floats || spec_.stored != Stored::floats || reads_weights_ || spec_.expands)
     return 0;
+  if (fetches_pixels()) return ceil_div(most_pixels_ * spec_.ic * 4, 64);
+  const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;
+  if (panels_ == 1 || tiles == 1 || !weights_outweigh || bytes > kPanelBytes) return 0;
   return ceil_div(bytes, 64 * tiles);
+}
+
+bool Conv::fetches_pixels() const {
+  return is_matrix() && !widens() && !spec_.transposed_x && spec_.x_pixel == spec_.ic && spec_.oc <= spec_.w &&
+         spec_.w * spec_.ic * 4 > kFarPixels;
 }
 
 // Of a panel that is next: some of its lines with each tile, since weights come from far and matrix registers wait for them.
@@ -345,7 +353,7 @@ void Conv::fetch_part(const float* panel, int64_t part, int64_t parts) const {
 
 void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                     const void* residual, void* y) const {
-  const bool tail = panel + 1 == panels_;
+  const bool tail = panel + 1 == panels_, far_pixels = fetches_pixels();
   const int64_t y_bytes = integers() ? spec_.epilogue.output_bytes() : bytes_of(spec_.narrow.result);
   const int64_t residual_bytes = integers() ? spec_.epilogue.residual_bytes() : bytes_of(spec_.narrow.residual);
   for (int i = first_tile; i < last_tile; ++i) {
@@ -356,7 +364,9 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
     (tail ? tile.tail : tile.whole)(
         x + tile.a, b, static_cast<char*>(y) + c * y_bytes, bias + panel * width_ * bias_rows(),
         static_cast<const char*>(residual) + c * residual_bytes,
-        tail ? b : b + panel_floats_ * static_cast<size_t>(std::ssize(tiles_) + i) / tiles_.size());
+        far_pixels                ? static_cast<const void*>(x + tiles_[static_cast<size_t>(std::min(i + 1, last_tile - 1))].a)
+        : tail                    ? b
+                                  : b + panel_floats_ * static_cast<size_t>(std::ssize(tiles_) + i) / tiles_.size());
   }
 }
 

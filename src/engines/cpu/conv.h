@@ -131,6 +131,7 @@ class Conv {
                 const void* residual, void* y) const;
   void fetch_part(const float* panel, int64_t part, int64_t parts) const;
   int64_t lines_ahead() const;
+  bool fetches_pixels() const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
   bool integers() const { return is_integer(spec_.arithmetic); }
   bool widens() const { return is_narrow(spec_.x_form) && spec_.arithmetic == Arithmetic::floats; }

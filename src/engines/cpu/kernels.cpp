@@ -24,6 +24,7 @@
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
+#include "engines/cpu/winograd_gradient.h"
 #include "engines/cpu/winograd_step.h"
 
 namespace cairn {
@@ -97,6 +98,7 @@ constexpr CpuKernel kKernels[] = {
     {"non_zero", refuses_non_zero, make_non_zero, nullptr, true},
     {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
     {"input_gradient", refuses_input_gradient, make_input_gradient},
+    {"winograd_gradient", refuses_winograd_gradient, make_winograd_gradient},
     {"kernel_gradient", refuses_kernel_gradient, make_kernel_gradient},
     {"batch_norm_training", refuses_batch_norm_training, make_batch_norm_training},
     {"batch_norm", refuses_batch_norm_inference, make_batch_norm_inference},

@@ -38,11 +38,15 @@ CAIRN_VECTORISED(void, round_to_brains, (int64_t count, float* values)) {
 constexpr __mmask16 kAll = 0xffff;
 __mmask16 first_lanes(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
 
-/// Pairs of rows of floats, rounded by the instruction that products of pairs come with; as in these, denormals are 0.
-__attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void interleave_rounded(
-    int64_t pairs, const float* from, int64_t row_step, int64_t columns, int64_t width, float* to) {
+/// Pairs of rows of floats, rounded by the instruction that products of pairs come with; as in these, denormals are 0. What stands behind
+/// the columns is fetched, as it is wanted next.
+#define CAIRN_BRAINS __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
+CAIRN_BRAINS void interleave_rounded(int64_t pairs, const float* from, int64_t row_step, int64_t columns, int64_t width,
+                                     float* to) {
   for (int64_t row = 0; row < pairs; ++row, from += 2 * row_step, to += width)
     for (int64_t o = 0; o < width; o += 16) {
+      __builtin_prefetch(from + width + o);
+      __builtin_prefetch(from + row_step + width + o);
       const __mmask16 mask = first_lanes(std::clamp<int64_t>(columns - o, 0, 16));
       const auto even = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + o)));
       const auto odd = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, from + row_step + o)));
@@ -50,6 +54,21 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16"))) void interleave_
       _mm512_storeu_si512(to + o, _mm512_or_si512(_mm512_maskz_cvtepu16_epi32(kAll, even), high));
     }
 }
+
+/// 16 pairs of each of 16 columns, whose floats lie side by side.
+CAIRN_BRAINS void transpose_rounded(const float* from, int64_t column_step, float* to, int64_t width) {
+  constexpr int64_t kAhead = 64;  // floats that are wanted next
+  alignas(64) float pairs[kLanes * kLanes];
+  for (int64_t o = 0; o < kLanes; ++o) {
+    const float* column = from + o * column_step;
+    __builtin_prefetch(column + kAhead);
+    __builtin_prefetch(column + kAhead + kLanes);
+    const __m512bh both = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(column + kLanes), _mm512_loadu_ps(column));
+    _mm512_store_si512(pairs + o * kLanes, reinterpret_cast<__m512i>(both));
+  }
+  vector_loops().transpose(pairs, kLanes, to, width);
+}
+#undef CAIRN_BRAINS
 
 // As float_to_half, without branches.
 CAIRN_VECTORISED(void, round_halves_plainly, (int64_t count, const float* from, uint16_t* to)) {
@@ -117,6 +136,15 @@ CAIRN_AVX512 void round_to_halves_by_16(int64_t count, float* values) {
   for (; count >= 16; count -= 16, values += 16) round_to_halves_16(kAll, values);
   if (count > 0) round_to_halves_16(first_lanes(count), values);
 }
+CAIRN_AVX512 void copy_rows_as_halves(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t width,
+                                      float* to) {
+  for (int64_t row = 0; row < rows; ++row, from += row_step, to += width)
+    for (int64_t o = 0; o < width; o += 16) {
+      const __m512 floats = _mm512_maskz_loadu_ps(first_lanes(std::clamp<int64_t>(columns - o, 0, 16)), from + o);
+      const __m256i halves = _mm512_maskz_cvtps_ph(kAll, floats, _MM_FROUND_TO_NEAREST_INT);
+      _mm512_storeu_ps(to + o, _mm512_maskz_cvtph_ps(kAll, halves));
+    }
+}
 void round_to_halves(int64_t count, float* values) {
   if (machine_isa() == Isa::avx512) return round_to_halves_by_16(count, values);
   constexpr int64_t kBlock = 256;
@@ -154,6 +182,8 @@ constexpr int64_t kRows = 64, kColumns = 64;  // of a block that is packed and r
 
 void pack_rounded_rows(Form precision, const float* from, int64_t rows, int64_t row_step, int64_t columns,
                        int64_t column_step, int64_t width, float* to) {
+  if (precision == Form::halves && column_step == 1 && width % 16 == 0 && machine_isa() == Isa::avx512)
+    return copy_rows_as_halves(from, rows, row_step, columns, width, to);
   for (int64_t first = 0; first < rows; first += kRows, to += kRows * width) {
     const int64_t count = std::min(kRows, rows - first);
     pack_float_rows(from + first * row_step, count, row_step, columns, column_step, width, to);
@@ -206,14 +236,18 @@ void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int6
 
 void pack_rounded_pairs(const float* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,
                         int64_t width, float* to) {
+  if (column_step == 1) return interleave_rounded(pairs, from, row_step, columns, width, to);
   float wide[kRows * kColumns];
   CHECK(width <= kColumns, "panel of {} columns", width);
-  for (int64_t first = 0; column_step != 1 && first < pairs; first += kRows / 2) {
+  const int64_t whole = row_step == 1 && columns == width && width % kLanes == 0 ? pairs / kLanes * kLanes : 0;
+  for (int64_t first = 0; first < whole; first += kLanes)
+    for (int64_t o = 0; o < width; o += kLanes)
+      transpose_rounded(from + 2 * first + o * column_step, column_step, to + first * width + o, width);
+  for (int64_t first = whole; first < pairs; first += kRows / 2) {
     const int64_t count = std::min(kRows / 2, pairs - first);
     pack_float_rows(from + 2 * first * row_step, 2 * count, row_step, columns, column_step, width, wide);
     interleave_rounded(count, wide, width, width, width, to + first * width);
   }
-  if (column_step == 1) interleave_rounded(pairs, from, row_step, columns, width, to);
 }
 
 void pack_pairs(const uint16_t* from, int64_t pairs, int64_t row_step, int64_t columns, int64_t column_step,

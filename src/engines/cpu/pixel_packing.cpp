@@ -1,5 +1,7 @@
 #include "engines/cpu/pixel_packing.h"
 
+#include <immintrin.h>
+
 #include <cstring>
 
 #include "engines/cpu/isa.h"
@@ -50,8 +52,25 @@ CAIRN_VECTORISED(void, pack_brains,
   };
   pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void pack_halves_by_16(
+    int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels, int64_t range_floats,
+    int64_t pitch, float* to) {
+  constexpr __mmask16 kAll = 0xffff;
+  for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
+    float* place = to;
+    for (const Range& range : channels) {
+      for (int64_t i = 0; i < range.size(); i += 16) {
+        const auto lanes = static_cast<__mmask16>(range.size() - i < 16 ? (1u << (range.size() - i)) - 1 : kAll);
+        const __m256i halves = _mm256_maskz_loadu_epi16(lanes, from + range.first + i);
+        _mm512_mask_storeu_ps(place + i, lanes, _mm512_maskz_cvtph_ps(kAll, halves));
+      }
+      place += range_floats;
+    }
+  }
+}
 void pack_halves(int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels,
                  int64_t range_floats, int64_t pitch, float* to) {
+  if (machine_isa() == Isa::avx512) return pack_halves_by_16(count, from, step, channels, range_floats, pitch, to);
   const auto widen_range = [](int64_t size, const uint16_t* x, float* y) { widen(Form::halves, size, x, y); };
   pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }

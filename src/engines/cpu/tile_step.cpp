@@ -6,6 +6,7 @@
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
+#include "engines/cpu/step_bias.h"
 #include "engines/cpu/stored_weights.h"
 #include "support/memory.h"
 
@@ -182,47 +183,7 @@ bool reads_far_rows(const TileProblem& problem) {
 
 const float* floats(const void* data) { return static_cast<const float*>(data); }
 
-/// Marks an input that a step does not have.
-constexpr size_t kNone = SIZE_MAX;
-
-/// A bias padded to whole panels: packed once when it is a constant, else in each run.
-class Bias {
- public:
-  template <class Kernel>
-  void read(const Group& group, const Kernel& kernel, const Epilogue& epilogue, MakeContext& context) {
-    static const Tensor zero = Tensor::zeros(kF32, {1});
-    floats_ = kernel.bias_size();
-    const Tensor* bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
-    if (epilogue.bias && (!bias || bias->dtype() != kF32)) {
-      input_ = index_of(group, epilogue.bias);
-      form_ = form_in(group, epilogue.bias);
-      count_ = static_cast<size_t>(epilogue.bias->type.shape.dims.back().size);
-      return;
-    }
-    const std::string layout = fmt::format("{}{}", bias ? "bias" : "zeros", floats_);
-    packed_ = context.packer.packed(bias ? *bias : zero, layout, floats_ * 4, [&](void* to) {
-      kernel.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to));
-    });
-  }
-  size_t input() const { return input_; }
-  /// Bytes of the copy made in each run.
-  size_t workspace() const { return input_ == kNone || is_whole() ? 0 : whole_lines(floats_ * 4); }
-  const float* get(const StepArgs& args, char* workspace) const {
-    if (input_ == kNone) return floats(packed_.get());
-    if (is_whole()) return floats(args.inputs[input_]);
-    auto* to = reinterpret_cast<float*>(workspace);
-    widen(form_, static_cast<int64_t>(count_), args.inputs[input_], to);
-    std::fill(to + count_, to + floats_, 0.f);
-    return to;
-  }
-
- private:
-  bool is_whole() const { return count_ == floats_ && form_ == Form::floats; }
-
-  Form form_ = Form::floats;
-  std::shared_ptr<const void> packed_;
-  size_t input_ = kNone, count_ = 0, floats_ = 0;
-};
+constexpr size_t kNone = StepBias::kNone;
 
 class TileStep final : public Step {
  public:
@@ -375,7 +336,7 @@ class TileStep final : public Step {
   bool keeps_ = false;            // the weights are packed once for all turns of a loop
   PanelLayout layout_;            // of stored weights
   bool expands_ = false;          // these, a panel at a time
-  Bias bias_;
+  StepBias bias_;
 };
 
 /// Depthwise convolution and pooling.
@@ -419,7 +380,7 @@ class SlideStep final : public Step {
   const char* name_;
   size_t x_ = 0, kernel_ = kNone, residual_ = kNone;
   std::shared_ptr<const void> packed_;
-  Bias bias_;
+  StepBias bias_;
 };
 
 Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 
 #include "engines/cpu/conv.h"
@@ -41,29 +39,29 @@ constexpr int64_t kChunksPerWorker = 4;
 
 int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
-/// The kernel's values at the points of one dim: a row of three factors for each point.
-using PointRow = std::array<double, 3>;
-std::vector<PointRow> kernel_points(int64_t results) {
-  if (results == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  const double near = std::sqrt(0.5), far = std::sqrt(2.0);
-  const auto row = [](double point, double divisor) {
-    return PointRow{1 / divisor, point / divisor, point * point / divisor};
-  };
-  return {{1, 0, 0}, row(near, -1.5), row(-near, -1.5), row(far, 6), row(-far, 6), {0, 0, 1}};
+}  // namespace
+
+WinogradCode winograd_code(Isa isa, int64_t results) {
+  return isa == Isa::avx512 ? winograd_avx512::code_for(results) : winograd_avx2::code_for(results);
 }
 
-}  // namespace
+int winograd_block(int64_t steps) {
+  constexpr int kApart = 32;
+  return steps >= 2 * kApart ? kApart : 0;
+}
 
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
 int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
-  constexpr double kFlopsPerLane = 10, kBytes = 10, kVectorOfFour = 90, kVectorOfTwo = 31;  // per ns; ns
+  constexpr double kFlopsPerLane = 10, kBytes = 10, kPackedBytes = 8;  // per ns
+  constexpr double kVectorOfFour = 90, kVectorOfTwo = 31;              // ns
   constexpr double kGain = 0.85;  // at most, of the other's time
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
   const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
   const auto time = [&](double products, double transforms, double copies) {
-    return std::max(2 * products * channels / (kFlopsPerLane * lane), copies * weights / kBytes) + transforms;
+    const double packing = s.packed_in_run ? copies * weights / kPackedBytes : 0;
+    return std::max(2 * products * channels / (kFlopsPerLane * lane), copies * weights / kBytes) + transforms + packing;
   };
   // Taps outside the image cost nothing.
   const auto inside = [](int64_t out, int64_t in, int64_t pad) {
@@ -94,7 +92,7 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
   most_rows_ = most_pixels(isa, vectors_);
   tiles_ = spec.tiles(results);
   WinogradLoops& s = loops_;
-  s.h = spec.h, s.w = spec.w, s.ic = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
+  s.h = spec.h, s.w = spec.w, s.ic = s.x_pixel = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
   s.pad_top = spec.pad_top, s.pad_left = spec.pad_left;
   s.tiles_y = (spec.oh + results - 1) / results, s.tiles_x = (spec.ow + results - 1) / results;
   s.v_point = rounded_up(spec.ic, 16) + kApart, s.v_tile = points() * s.v_point + kApart;
@@ -105,7 +103,7 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
   const Activation& activation = spec.activation;
   s.low = activation.kind == Kind::clip ? activation.low : activation.kind == Kind::relu ? 0.f : -kInfinity;
   s.high = activation.kind == Kind::clip ? activation.high : kInfinity;
-  code_ = isa == Isa::avx512 ? winograd_avx512::winograd_code(results) : winograd_avx2::winograd_code(results);
+  code_ = winograd_code(isa, results);
   for (int64_t block = 0; block < blocks_; ++block) add_rows(first_of(block + 1) - first_of(block));
 }
 
@@ -134,7 +132,7 @@ void Winograd::add_rows(int64_t tiles) {
     for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
-    tile.block_steps = block_steps(spec_.ic);
+    tile.block_steps = spec_.packed_in_run ? winograd_block(spec_.ic) : block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
     tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));
@@ -147,35 +145,26 @@ std::string Winograd::layout() const {
   return fmt::format("winograd {} panel{} {}x{}", results_, width_, spec_.ic, spec_.oc);
 }
 
-// [panel][point][ic][width]. A channel's taps of a whole panel are transformed at a time, in f64, so that they are rounded once.
-void Winograd::pack(const float* kernel, float* packed) const {
-  const std::vector<PointRow> factors = kernel_points(results_);
-  const int64_t size = results_ + 2, taps_step = spec_.ic * spec_.oc;
-  std::fill(packed, packed + packed_size(), 0.f);
-  std::vector<double> rows(static_cast<size_t>(3 * width_));
-  for (int64_t panel = 0; panel < panels_; ++panel) {
-    const int64_t columns = std::min(width_, spec_.oc - panel * width_);
-    for (int64_t i = 0; i < spec_.ic; ++i) {
-      const float* from = kernel + i * spec_.oc + panel * width_;
-      float* to = packed + panel * panel_floats() + i * width_;
-      for (int64_t y = 0; y < size; ++y) {
-        const PointRow& down = factors[static_cast<size_t>(y)];
-        for (int64_t tap = 0; tap < 3; ++tap)
-          for (int64_t o = 0; o < columns; ++o)
-            rows[static_cast<size_t>(tap * width_ + o)] = down[0] * from[tap * taps_step + o] +
-                                                          down[1] * from[(3 + tap) * taps_step + o] +
-                                                          down[2] * from[(6 + tap) * taps_step + o];
-        for (int64_t x = 0; x < size; ++x) {
-          const PointRow& across = factors[static_cast<size_t>(x)];
-          float* point = to + (y * size + x) * spec_.ic * width_;
-          for (int64_t o = 0; o < columns; ++o)
-            point[o] = static_cast<float>(across[0] * rows[static_cast<size_t>(o)] +
-                                          across[1] * rows[static_cast<size_t>(width_ + o)] +
-                                          across[2] * rows[static_cast<size_t>(2 * width_ + o)]);
-        }
-      }
-    }
-  }
+// [panel][point][ic][width], some channels of a panel at a time.
+void Winograd::pack(Executor& executor, const float* kernel, bool turned, float* packed) const {
+  constexpr int64_t kRows = 16, kMostWidth = 32;
+  const int64_t blocks = (spec_.ic + kRows - 1) / kRows, taps_step = spec_.ic * spec_.oc;
+  const int64_t row_step = turned ? 1 : spec_.oc, column_step = turned ? spec_.ic : 1;
+  executor.run(static_cast<int>(panels_ * blocks), [&](int chunk, int) {
+    const int64_t panel = chunk / blocks, first = chunk % blocks * kRows;
+    const int64_t rows = std::min(kRows, spec_.ic - first), columns = std::min(width_, spec_.oc - panel * width_);
+    alignas(64) float taps[9 * kRows * kMostWidth];
+    for (int64_t tap = 0; tap < 9; ++tap)
+      pack_rows(Form::floats,
+                kernel + (turned ? 8 - tap : tap) * taps_step + first * row_step + panel * width_ * column_step, rows,
+                row_step, columns, column_step, width_, taps + tap * rows * width_);
+    code_.transform_kernel(rows * width_, taps, packed + panel * panel_floats() + first * width_, spec_.ic * width_);
+  });
+}
+
+void Winograd::pack_bias(const float* bias, float* packed) const {
+  std::fill_n(packed, bias_size(), 0.f);
+  if (bias) std::copy_n(bias, spec_.oc, packed);
 }
 
 size_t Winograd::scratch_size() const {

@@ -20,6 +20,7 @@ namespace cairn {
 struct WinogradSpec {
   int64_t n = 1, h = 1, w = 1, ic = 1, oc = 1, oh = 1, ow = 1, pad_top = 0, pad_left = 0;
   bool residual = false;
+  bool packed_in_run = false;  // the kernel is no constant
   Activation activation;
 
   int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
@@ -27,15 +28,30 @@ struct WinogradSpec {
 
 /// What the loops over tiles know: `v` are the values of x at the points, `m` their products with the kernel's.
 struct WinogradLoops {
-  int64_t h, w, ic, oc, oh, ow, pad_top, pad_left, tiles_y, tiles_x;
+  int64_t h, w, ic, x_pixel;  // x_pixel: floats between pixels
+  int64_t oc, oh, ow, pad_top, pad_left, tiles_y, tiles_x;
   int64_t v_point, v_tile, m_point, m_tile;  // floats between them
   float low, high;                           // of the activation
 };
 struct WinogradCode {
+  /// The values at each point of `count` elements of the kernel, whose taps lie one behind the other.
+  void (*transform_kernel)(int64_t count, const float* taps, float* to, int64_t point_step);
   void (*transform)(const WinogradLoops&, int64_t first, int64_t last, const float* x, const float* zeros, float* v);
   void (*finish)(const WinogradLoops&, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
                  const float* bias, const float* residual, float* y);
+  // Of the gradient by the kernel:
+  /// transform() of results in place of x, whose values at the points are those that meet x's.
+  void (*transform_results)(const WinogradLoops&, int64_t first, int64_t last, const float* results,
+                            const float* zeros, float* v);
+  /// `count` elements of each tap, `tap_step` apart, from sums of products at the points that lie in `parts`.
+  void (*finish_kernel)(int64_t count, int64_t parts, int64_t part_step, int64_t point_step, const float* m, float* to,
+                        int64_t tap_step);
 };
+WinogradCode winograd_code(Isa isa, int64_t results);
+
+/// The steps that products of so many steps sum apart in training (TileSpec::block_steps): fewer than products of the definition,
+/// since the way back from the points enlarges errors. They cost a tenth of the time.
+int winograd_block(int64_t steps);
 
 class Winograd {
  public:
@@ -52,7 +68,9 @@ class Winograd {
   size_t zeros_size() const { return static_cast<size_t>(spec_.ic); }
   /// Distinguishes transformed kernels: "winograd 4 panel32 64x64".
   std::string layout() const;
-  void pack(const float* kernel, float* packed) const;
+  /// `turned`: the kernel [3, 3, oc, ic] of a convolution whose gradient by its image this is. Without allocation.
+  void pack(Executor& executor, const float* kernel, bool turned, float* packed) const;
+  void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
   /// Floats of run()'s scratch, aligned to cache lines.
   size_t scratch_size() const;
 

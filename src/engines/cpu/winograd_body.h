@@ -36,49 +36,117 @@ CAIRN_INLINE void from_points(const Floats* in, int64_t step, Floats* out) {
   }
 }
 
-/// to[point * s.v_point] for one vector of channels; `element(i)` loads element i of the tile.
-template <int64_t kResults, class Element>
-CAIRN_INLINE void transform_vector(const WinogradLoops& s, const Element& element, float* to) {
+/// in: results, whose gradients by the values at the points are made: from_points() the other way round.
+template <int64_t kResults>
+CAIRN_INLINE void results_to_points(const Floats* in, int64_t step, Floats* out) {
+  const auto at = [&](int64_t i) { return in[i * step]; };
+  if constexpr (kResults == 4) {
+    const Floats even_near = at(0) + 0.5f * at(2), odd_near = kNear * (at(1) + 0.5f * at(3));
+    const Floats even_far = at(0) + 2.f * at(2), odd_far = kFar * (at(1) + 2.f * at(3));
+    out[0] = at(0), out[5] = at(3);
+    out[1] = even_near + odd_near, out[2] = even_near - odd_near;
+    out[3] = even_far + odd_far, out[4] = even_far - odd_far;
+  } else {
+    out[0] = at(0), out[1] = at(0) + at(1), out[2] = at(0) - at(1), out[3] = at(1);
+  }
+}
+
+// Kernels are transformed in f64, so that their values are rounded once.
+typedef double Doubles __attribute__((vector_size(4 * CAIRN_FLOATS)));
+typedef float HalfFloats __attribute__((vector_size(2 * CAIRN_FLOATS), aligned(4), may_alias));
+
+/// in: three taps, made values of as many points as tiles have.
+template <int64_t kResults>
+CAIRN_INLINE void kernel_to_points(const Doubles* in, int64_t step, Doubles* out) {
+  const Doubles first = in[0], middle = in[step], last = in[2 * step];
+  const auto pair = [](Doubles even, Doubles odd, Doubles* to) { to[0] = even + odd, to[1] = even - odd; };
+  out[0] = first, out[kResults + 1] = last;
+  if constexpr (kResults == 4) {
+    constexpr double kRoot = 1.4142135623730950488;
+    pair((first + 0.5 * last) * (-1 / 1.5), middle * (-kRoot / 3), out + 1);
+    pair((first + 2. * last) * (1 / 6.), middle * (kRoot / 6), out + 3);
+  } else {
+    pair(0.5 * (first + last), 0.5 * middle, out + 1);
+  }
+}
+
+template <int64_t kResults>
+void transform_kernel(int64_t count, const float* taps, float* to, int64_t point_step) {
   constexpr int64_t kSize = kResults + 2;
-  Floats columns[kSize][kSize];  // [column][point]
+  for (int64_t at = 0; at < count; at += kFloats / 2) {
+    Doubles columns[3][kSize];
+#pragma GCC unroll 3
+    for (int64_t x = 0; x < 3; ++x) {
+      Doubles in[3];
+#pragma GCC unroll 3
+      for (int64_t y = 0; y < 3; ++y)
+        in[y] = __builtin_convertvector(*reinterpret_cast<const HalfFloats*>(taps + (3 * y + x) * count + at), Doubles);
+      kernel_to_points<kResults>(in, 1, columns[x]);
+    }
 #pragma GCC unroll 6
-  for (int64_t x = 0; x < kSize; ++x) {
-    Floats in[kSize];
+    for (int64_t y = 0; y < kSize; ++y) {
+      Doubles out[kSize];
+      kernel_to_points<kResults>(&columns[0][y], kSize, out);
 #pragma GCC unroll 6
-    for (int64_t y = 0; y < kSize; ++y) in[y] = element(y * kSize + x);
-    to_points<kResults>(in, 1, columns[x]);
+      for (int64_t x = 0; x < kSize; ++x)
+        *reinterpret_cast<HalfFloats*>(to + (y * kSize + x) * point_step + at) =
+            __builtin_convertvector(out[x], HalfFloats);
+    }
+  }
+}
+
+/// A tile's elements made values at the points: of x by to_points(), of results by results_to_points().
+template <int64_t kResults, bool kOfResults>
+CAIRN_INLINE void element_points(const Floats* in, int64_t step, Floats* out) {
+  if constexpr (kOfResults)
+    results_to_points<kResults>(in, step, out);
+  else
+    to_points<kResults>(in, step, out);
+}
+
+/// to[point * s.v_point] for one vector of channels; `element(i)` loads element i of the tile.
+template <int64_t kResults, bool kOfResults, class Element>
+CAIRN_INLINE void transform_vector(const WinogradLoops& s, const Element& element, float* to) {
+  constexpr int64_t kSize = kResults + 2, kIn = kOfResults ? kResults : kSize;
+  Floats columns[kIn][kSize];  // [column][point]
+#pragma GCC unroll 6
+  for (int64_t x = 0; x < kIn; ++x) {
+    Floats in[kIn];
+#pragma GCC unroll 6
+    for (int64_t y = 0; y < kIn; ++y) in[y] = element(y * kIn + x);
+    element_points<kResults, kOfResults>(in, 1, columns[x]);
   }
 #pragma GCC unroll 6
   for (int64_t y = 0; y < kSize; ++y) {
     Floats out[kSize];
-    to_points<kResults>(&columns[0][y], kSize, out);
+    element_points<kResults, kOfResults>(&columns[0][y], kSize, out);
 #pragma GCC unroll 6
     for (int64_t x = 0; x < kSize; ++x) store(to + (y * kSize + x) * s.v_point, out[x]);
   }
 }
 
 /// Tiles [first, last) of x as points: v[(tile - first) * s.v_tile + point * s.v_point + channel].
-template <int64_t kResults>
+template <int64_t kResults, bool kOfResults>
 void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const float* x, const float* zeros,
                      float* v) {
-  constexpr int64_t kSize = kResults + 2;
+  constexpr int64_t kIn = kOfResults ? kResults : kResults + 2;
   const int64_t whole = s.ic / kFloats * kFloats, rest = s.ic - whole;
   for (int64_t tile = first; tile < last; ++tile, v += s.v_tile) {
     const int64_t image = tile / (s.tiles_y * s.tiles_x), in_image = tile % (s.tiles_y * s.tiles_x);
     const int64_t top = in_image / s.tiles_x * kResults - s.pad_top,
                   left = in_image % s.tiles_x * kResults - s.pad_left;
-    const float* from[kSize * kSize];  // pixels outside the image are zeros
-    for (int64_t y = 0; y < kSize; ++y)
-      for (int64_t column = 0; column < kSize; ++column) {
+    const float* from[kIn * kIn];  // pixels outside the image are zeros
+    for (int64_t y = 0; y < kIn; ++y)
+      for (int64_t column = 0; column < kIn; ++column) {
         const int64_t row_at = top + y, column_at = left + column;
         const bool inside = row_at >= 0 && row_at < s.h && column_at >= 0 && column_at < s.w;
-        from[y * kSize + column] = inside ? x + ((image * s.h + row_at) * s.w + column_at) * s.ic : zeros;
+        from[y * kIn + column] = inside ? x + ((image * s.h + row_at) * s.w + column_at) * s.x_pixel : zeros;
       }
     for (int64_t c = 0; c < whole; c += kFloats)
-      transform_vector<kResults>(
+      transform_vector<kResults, kOfResults>(
           s, [&](int64_t i) { return load(from[i] + c); }, v + c);
     if (rest)
-      transform_vector<kResults>(
+      transform_vector<kResults, kOfResults>(
           s, [&](int64_t i) { return load_first(from[i] + whole, rest); }, v + whole);
   }
 }
@@ -138,7 +206,57 @@ void finish_tiles(const WinogradLoops& s, int64_t first, int64_t last, int64_t b
   }
 }
 
-WinogradCode winograd_code(int64_t results) {
-  if (results == 4) return {transform_tiles<4>, finish_tiles<4>};
-  return {transform_tiles<2>, finish_tiles<2>};
+/// kernel_to_points() the other way round: from values at the points, `step` apart, to three taps.
+template <int64_t kResults>
+CAIRN_INLINE void kernel_from_points(const Floats* in, int64_t step, Floats* out) {
+  const auto at = [&](int64_t i) { return in[i * step]; };
+  const Floats even = at(1) + at(2), odd = at(1) - at(2);
+  if constexpr (kResults == 4) {
+    const Floats even_far = at(3) + at(4), odd_far = at(3) - at(4);
+    out[0] = at(0) + (1 / 6.f * even_far - 2 / 3.f * even);
+    out[1] = kFar / 6 * odd_far - kFar / 3 * odd;
+    out[2] = at(5) + (1 / 3.f * even_far - 1 / 3.f * even);
+  } else {
+    out[0] = at(0) + 0.5f * even, out[1] = 0.5f * odd, out[2] = at(3) + 0.5f * even;
+  }
+}
+
+template <int64_t kResults>
+void finish_kernel(int64_t count, int64_t parts, int64_t part_step, int64_t point_step, const float* m, float* to,
+                   int64_t tap_step) {
+  constexpr int64_t kSize = kResults + 2;
+  for (int64_t at = 0; at < count; at += kFloats) {
+    Floats columns[kSize][3];
+#pragma GCC unroll 6
+    for (int64_t x = 0; x < kSize; ++x) {
+      Floats in[kSize];
+#pragma GCC unroll 6
+      for (int64_t y = 0; y < kSize; ++y) {
+        const float* from = m + (y * kSize + x) * point_step + at;
+        in[y] = load(from);
+        for (int64_t part = 1; part < parts; ++part) in[y] += load(from + part * part_step);
+      }
+      kernel_from_points<kResults>(in, 1, columns[x]);
+    }
+    const int64_t lanes = std::min<int64_t>(kFloats, count - at);
+#pragma GCC unroll 3
+    for (int64_t y = 0; y < 3; ++y) {
+      Floats out[3];
+      kernel_from_points<kResults>(&columns[0][y], 3, out);
+#pragma GCC unroll 3
+      for (int64_t x = 0; x < 3; ++x) {
+        float* place = to + (3 * y + x) * tap_step + at;
+        lanes == kFloats ? store(place, out[x]) : store_first(place, lanes, out[x]);
+      }
+    }
+  }
+}
+
+template <int64_t kResults>
+WinogradCode code_of() {
+  return {transform_kernel<kResults>, transform_tiles<kResults, false>, finish_tiles<kResults>,
+          transform_tiles<kResults, true>, finish_kernel<kResults>};
+}
+WinogradCode code_for(int64_t results) {
+  return results == 4 ? code_of<4>() : code_of<2>();
 }

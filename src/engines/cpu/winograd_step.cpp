@@ -1,8 +1,11 @@
 #include "engines/cpu/winograd_step.h"
 
-#include <algorithm>
+#include <cstring>
+#include <utility>
 
+#include "engines/cpu/conv_parts.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/step_bias.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/winograd.h"
 #include "support/memory.h"
@@ -15,90 +18,125 @@ struct WinogradProblem {
   Contraction contraction;
   WinogradSpec spec;
   int64_t results = 0;
+  bool gradient = false;  // by the image
 };
+
+/// Why not all that the convolution reads and makes is f32.
+std::optional<std::string> not_wide(const Group& group, const Contraction& contraction) {
+  const Node& node = *contraction.node;
+  for (const Node* each : group.nodes)
+    if (is_rounding(*each) || is_widening(*each)) return "operands are rounded";
+  const Epilogue& epilogue = contraction.epilogue;
+  for (const Value* value : std::initializer_list<const Value*>{node.inputs[0], node.inputs[1], epilogue.bias,
+                                                                epilogue.residual, contraction.result})
+    if (value && value->type.dtype != kF32)
+      return fmt::format("an operand is {}, takes f32", to_string(value->type.dtype));
+  return std::nullopt;
+}
 
 std::optional<std::string> read_winograd(const Group& group, WinogradProblem& problem) {
   const auto contraction = as_contraction(group);
-  if (!contraction || contraction->stored || !is_convolution(*contraction->node, ConvRole::forward))
-    return "is no convolution with bias, addition and activation";
+  if (!contraction || contraction->stored) return "is no convolution with bias, addition and activation";
   problem.contraction = *contraction;
   const Node& node = *contraction->node;
-  const Value* bias = contraction->epilogue.bias;
-  const auto is_constant = [](const Value* value) {
-    const Tensor* constant = constant_of(value);
-    return constant && constant->dtype() == kF32;
-  };
-  if (!is_constant(node.inputs[1]) || (bias && !is_constant(bias))) return "weights or bias are no constants of f32";
-  if (auto reason = not_f32(group)) return reason;
+  problem.gradient = is_convolution(node, ConvRole::input_gradient);
+  if (!problem.gradient && !is_convolution(node, ConvRole::forward)) return "is another operation";
+  if (auto reason = not_wide(group, *contraction)) return reason;
   if (node.attr().integer("groups") != 1) return "has groups";
-  const SlideSpec s = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  const Value *x = node.inputs[0], *kernel = node.inputs[1], *y = node.result();
+  if (problem.gradient) std::swap(x, y);
+  const SlideSpec s = convolution_of(node, x, y, kernel);
   if (s.d * s.od * s.kd != 1 || s.kh != 3 || s.kw != 3) return "kernel is not 3 x 3";
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   WinogradSpec& spec = problem.spec;
-  spec = {s.n,
-          s.h,
-          s.w,
-          s.channels,
-          last_dim(node.inputs[1]),
-          s.oh,
-          s.ow,
-          s.pad_top,
-          s.pad_left,
-          contraction->epilogue.residual != nullptr,
-          activation_of(contraction->epilogue)};
+  spec = {s.n, s.h, s.w, s.channels, last_dim(kernel), s.oh, s.ow, s.pad_top, s.pad_left};
+  if (problem.gradient) {
+    std::swap(spec.h, spec.oh), std::swap(spec.w, spec.ow), std::swap(spec.ic, spec.oc);
+    spec.pad_top = 2 - spec.pad_top, spec.pad_left = 2 - spec.pad_left;
+  }
+  spec.residual = contraction->epilogue.residual != nullptr;
+  spec.packed_in_run = !constant_of(kernel);
+  spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   problem.results = Winograd::best_results(spec, machine_isa());
   if (problem.results == 0) return "takes longer than the definition, by estimate";
-  return std::nullopt;
+  return problem.gradient ? refuses_input_gradient(group) : refuses_tile(group);  // which make_winograd() may make
 }
 
 class WinogradStep final : public Step {
  public:
   WinogradStep(const Group& group, const WinogradProblem& problem, MakeContext& context)
-      : winograd_(problem.spec, problem.results, machine_isa(), context.threads), workers_(context.threads) {
+      : winograd_(problem.spec, problem.results, machine_isa(), context.threads), turned_(problem.gradient),
+        workers_(context.threads) {
     static const Tensor zero = Tensor::zeros(kF32, {1});
     const Node& node = *problem.contraction.node;
     const Epilogue& epilogue = problem.contraction.epilogue;
     x_ = index_of(group, node.inputs[0]);
     if (epilogue.residual) residual_ = index_of(group, epilogue.residual);
-    const Tensor &kernel = *constant_of(node.inputs[1]), *bias = epilogue.bias ? constant_of(epilogue.bias) : nullptr;
-    packed_ = context.packer.packed(kernel, winograd_.layout(), winograd_.packed_size() * sizeof(float), [&](void* to) {
-      winograd_.pack(kernel.values<float>().data(), static_cast<float*>(to));
-    });
-    const auto rows = [&](const Tensor* from, size_t count) {
-      const std::string layout = fmt::format("{}{}", from ? "bias" : "zeros", count);
-      return context.packer.packed(from ? *from : zero, layout, count * sizeof(float), [&](void* to) {
-        std::fill_n(static_cast<float*>(to), count, 0.f);
-        if (from) std::copy_n(from->values<float>().data(), from->count(), static_cast<float*>(to));
-      });
-    };
-    bias_ = rows(bias, winograd_.bias_size());
-    zeros_ = rows(nullptr, winograd_.zeros_size());
+    bias_.read(group, winograd_, epilogue, context);
+    const size_t zeros = winograd_.zeros_size() * sizeof(float);
+    zeros_ = context.packer.packed(zero, fmt::format("zeros{}", winograd_.zeros_size()), zeros,
+                                   [&](void* to) { std::memset(to, 0, zeros); });
+    if (const Tensor* kernel = constant_of(node.inputs[1])) {
+      packed_ = context.packer.packed(*kernel, winograd_.layout() + (turned_ ? " turned" : ""), packed_bytes(),
+                                      [&](void* to) { pack(serial_executor(), kernel->data(), to); });
+      return;
+    }
+    kernel_ = index_of(group, node.inputs[1]);
+    keeps_ = context.stays(source_of(group, node.inputs[1]));
   }
 
   void run(const StepArgs& args) const override {
     Executor& executor =
         args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
+    auto* scratch = static_cast<char*>(args.workspace);
+    const float* bias = bias_.get(args, scratch);
+    scratch += bias_.workspace();
+    const void* packed = keeps_ ? args.kept : packed_.get();
+    if (!packed) {
+      pack(executor, args.inputs[kernel_], scratch);
+      packed = std::exchange(scratch, scratch + whole_lines(packed_bytes()));
+    }
     const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
-    winograd_.run(executor, static_cast<const float*>(args.inputs[x_]), static_cast<const float*>(packed_.get()),
-                  static_cast<const float*>(bias_.get()), static_cast<const float*>(zeros_.get()),
-                  static_cast<const float*>(residual), static_cast<float*>(args.outputs[0]),
-                  static_cast<float*>(args.workspace));
+    winograd_.run(executor, static_cast<const float*>(args.inputs[x_]), static_cast<const float*>(packed), bias,
+                  static_cast<const float*>(zeros_.get()), static_cast<const float*>(residual),
+                  static_cast<float*>(args.outputs[0]), reinterpret_cast<float*>(scratch));
   }
 
-  std::string kernel() const override { return "cpu/winograd " + winograd_.describe(); }
-  size_t workspace() const override { return winograd_.scratch_size() * sizeof(float); }
-  bool reads(size_t input) const override { return input == x_ || input == residual_; }
+  std::string kernel() const override {
+    return fmt::format("cpu/winograd {}{}{}", winograd_.describe(), turned_ ? ", of a gradient" : "",
+                       packed_  ? ""
+                       : keeps_ ? ", packed before the loop"
+                                : ", packed in the run");
+  }
+  size_t workspace() const override {
+    return bias_.workspace() + (packed_ || keeps_ ? 0 : whole_lines(packed_bytes())) +
+           winograd_.scratch_size() * sizeof(float);
+  }
+  size_t kept() const override { return keeps_ ? packed_bytes() : 0; }
+  void keep(const StepArgs& args) const override { pack(args.executor, args.inputs[kernel_], args.kept); }
+  bool reads(size_t input) const override {
+    return input == x_ || input == residual_ || input == bias_.input() || input == kernel_;
+  }
   std::vector<size_t> in_place() const override {
-    return residual_ != kNone && residual_ != x_ ? std::vector<size_t>{residual_} : std::vector<size_t>{};
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
+    return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
  private:
-  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr size_t kNone = StepBias::kNone;
+  size_t packed_bytes() const { return winograd_.packed_size() * sizeof(float); }
+  void pack(Executor& executor, const void* kernel, void* to) const {
+    winograd_.pack(executor, static_cast<const float*>(kernel), turned_, static_cast<float*>(to));
+  }
+
   Winograd winograd_;
+  bool turned_;
   int workers_;
-  size_t x_ = 0, residual_ = kNone;
-  std::shared_ptr<const void> packed_, bias_, zeros_;
+  size_t x_ = 0, kernel_ = kNone, residual_ = kNone;  // kernel_: none where it is a constant
+  bool keeps_ = false;                                // the kernel is packed once for all turns of a loop
+  StepBias bias_;
+  std::shared_ptr<const void> packed_, zeros_;
 };
 
 }  // namespace
@@ -109,10 +147,10 @@ std::optional<std::string> refuses_winograd(const Group& group) {
 }
 
 std::unique_ptr<Step> make_winograd(const Group& group, MakeContext& context) {
-  if (!context.winograd) return make_tile(group, context);
   WinogradProblem problem;
   const auto refusal = read_winograd(group, problem);
   CHECK(!refusal, "{}", *refusal);
+  if (!context.winograd) return problem.gradient ? make_input_gradient(group, context) : make_tile(group, context);
   return std::make_unique<WinogradStep>(group, problem, context);
 }
 

@@ -171,6 +171,7 @@ def supplied_by_the_layer():
 
     cairn_tf1.install()
     parts = [part.name for part in pkgutil.iter_modules(contrib.__path__)]
+    yield f"tf.contrib module {contrib.__name__}"
     for part in sorted({*parts, *moved.CONTRIB, *(key.split(".")[0] for key in moved.CONTRIB)}):
         try:
             module = importlib.import_module(f"tensorflow.contrib.{part}")

@@ -121,3 +121,7 @@ def test_distances_of_edges_as_mindspore_gives_them(name, settings, wanted):
     assert np.isclose(metric.eval(), wanted)
     with pytest.raises(ValueError):
         metric.update(1)
+
+
+def test_names_are_a_list_in_order():
+    assert nn.metrics.names() == sorted(nn.metrics.names()) and {"F1", "loss", "mse", "top_1_accuracy"} < set(nn.metrics.names())

@@ -6,6 +6,7 @@ it an error. `statistics` counts what was captured, run and refused."""
 import bisect
 import functools
 import os
+import re
 import sys
 import traceback
 import types
@@ -13,7 +14,7 @@ import weakref
 
 import numpy
 from cairn import Error
-from cairn.ms import core, gradient, kept
+from cairn.ms import core, gradient, kept, methods
 from cairn.ms.refusal import Forbidden, Uncaptured, of_index
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
@@ -26,6 +27,8 @@ DEPTH = 1000  # of calls, as MindSpore's max_call_depth
 MOST = 64  # signatures of one function whose compiled forms are kept
 statistics = {"compiled": 0, "runs": 0, "eager": 0}
 
+_OF_ZERO = {"division by zero", "float division by zero", "integer division or modulo by zero", "float floor division by zero",
+            "integer modulo by zero", "float modulo", "float modulo by zero"}  # fmt: skip
 _ITERATORS = (map, filter, zip, enumerate, range)  # which are tuples in graphs
 _owners = weakref.WeakKeyDictionary()  # object -> {key: [Compiled]}
 _told = set()
@@ -83,7 +86,7 @@ class Compiled(kept.Function):
     def __init__(self, graph, result):
         self._outputs = []
         self._result = self._outline(result)
-        self._shown = [(write, self._outline(values)) for write, values in graph.shown]
+        self._shown = [self._outline(values) for values in graph.shown]
         for each in self._outputs:  # a Parameter that is only returned becomes a state here
             graph.value(each)
         self._states, self._orders = list(graph.states), [order for _, order in graph.states.values()]
@@ -126,8 +129,8 @@ class Compiled(kept.Function):
             made = self.model.call(arrays)
         except Error as error:
             raise of_index(error) from None
-        for write, values in self._shown:
-            write(*_filled(values, made))
+        for values in self._shown:
+            print(methods.shown(_filled(values, made)))
         return _filled(self._result, made)
 
 
@@ -245,17 +248,15 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, _tuples(result, _lists(inner)))
-    except Error as error:
-        if "that has ended" in str(error):
-            raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
-        raise
+        made = Compiled(graph, _returnable(_tuples(result, _lists(inner))))
     except RecursionError:
         raise Uncaptured("a recursion has no end that is known when it is compiled") from None
     except Uncaptured:
         raise
     except Exception as error:
-        unknown = source.undefined_name(error) or _missing_return(error)
+        if "that has ended" in str(error):
+            raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
+        unknown = source.undefined_name(error) or _missing_return(error) or _zero_divisor(error) or _given_twice(error)
         if unknown is not None:
             raise unknown from error
         raise
@@ -277,6 +278,32 @@ def _tuples(result, kept):
     if isinstance(result, _ITERATORS) or type(result) in (list, tuple) and id(result) not in kept:
         return tuple([_tuples(each, kept) for each in result])
     return result
+
+
+def _returnable(result):
+    """The result, which holds what a graph can return."""
+    if type(result) in (list, tuple):
+        for each in result:
+            _returnable(each)
+    elif isinstance(result, (types.FunctionType, types.MethodType, functools.partial)):
+        raise RuntimeError("Function in output is not supported. Please check your code.")
+    elif isinstance(result, numpy.ndarray):
+        raise RuntimeError("Should not use Python object in runtime, but a NumPy array is returned; return Tensor(array).")
+    return result
+
+
+def _zero_divisor(error):
+    """What is said of constants that are divided by 0."""
+    if not isinstance(error, ZeroDivisionError) or str(error) not in _OF_ZERO:
+        return None
+    modulo = "division" not in str(error)
+    return ValueError("Cannot perform modulo operation on zero." if modulo else "The divisor could not be zero. But the divisor is zero now.")
+
+
+def _given_twice(error):
+    """What is said of an argument that a call gives by place and by name."""
+    found = isinstance(error, TypeError) and re.search("got multiple values for argument '(.*)'", str(error))
+    return TypeError(f"Multiply values for specific argument: {found[1]}") if found else None
 
 
 def _missing_return(error):

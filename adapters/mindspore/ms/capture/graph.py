@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import sys
+from types import FunctionType
 
 import numpy
 from cairn import _cairn
@@ -81,7 +82,8 @@ class Graph:
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
-        self.shown = []  # (function that prints, its arguments) in order
+        self._calls = {}  # of the script's functions, being traced: how many scopes were open
+        self.shown = []  # what is printed, in order
         self.differentiated = []  # the Gradients that are open
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
@@ -217,11 +219,11 @@ class Graph:
         """Whether elements of these two types may meet where branches or turns of a loop join."""
         return self.mixes and {a.kind, b.kind} in ({"i", "f"}, {"u", "f"})
 
-    def show(self, write, *values):
-        """Has write(*values) called each time the function has run."""
+    def show(self, *values):
+        """Has the values printed each time the function has run."""
         if len(self.scopes) > 1:
             raise Uncaptured("tensors are printed in a branch or loop that depends on tensors")
-        self.shown.append((write, tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values)))
+        self.shown.append(tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values))
 
     def scope(self):
         return Gradients(self)
@@ -272,6 +274,24 @@ class Graph:
         if scope.written and not writes:
             raise Uncaptured("a Parameter is assigned in a condition of a loop or in a function with a gradient of its own")
 
+    @contextlib.contextmanager
+    def inside(self, function, arguments, keywords):
+        """A call of the script's function. One that a condition leads back into with values of the same kinds would be traced without end."""
+        own = getattr(function, "__func__", getattr(function, "func", function))
+        held = [id(each) for each in own.__closure__ or ()] if isinstance(own, FunctionType) else ()
+        key = getattr(own, "__code__", own), (*held, id(getattr(function, "__self__", None))), _kinds((arguments, tuple(keywords.items())))
+        depth = self._calls.get(key)
+        if depth is not None and len(self.scopes) > depth:
+            raise Uncaptured("a recursion has no end that is known when it is compiled")
+        self._calls[key] = len(self.scopes)
+        try:
+            yield
+        finally:
+            if depth is None:
+                del self._calls[key]
+            else:
+                self._calls[key] = depth
+
     def prepared(self, function):
         """The function as it is to be called now: rewritten, if it is the user's."""
         from . import flow
@@ -300,6 +320,15 @@ def _ordinary(array):
     if array.dtype == numpy.complex128:
         raise Uncaptured("complex numbers of 128 bits are computed outside of graphs")
     return array
+
+
+def _kinds(x):
+    """What a call is traced for: types and shapes of captured tensors, other values as they are."""
+    if isinstance(x, (tuple, list)):
+        return tuple(map(_kinds, x))
+    if is_symbolic(x):
+        return x._value.dtype.char, x.shape
+    return (type(x), x) if isinstance(x, (bool, int, float, str)) else id(x)
 
 
 def _like(handles, values):

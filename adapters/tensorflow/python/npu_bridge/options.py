@@ -44,7 +44,7 @@ TABLE = (
     Option("in_out_pair", "s", None, (), NOTED, "the engine takes all that it can, whatever is named"),
     Option("const_input", "s", None, (), NOTED, "inputs that never change: found from the graph"),
     Option("session_device_id", "i", None, (), MET, "the processor answers to every number"),
-    Option("deterministic", "i", 0, (0, 1), MET, "a step gives the same bits whatever the number of threads"),
+    Option("deterministic", "i", 0, (0, 1), ACTS, "1: convolutions by their definition, not by Winograd's method; a step gives the same bits whatever the number of threads in any case"),
     Option("external_weight", "b", False, (), NOTED, "weights stay in TensorFlow's memory"),
     Option("insert_op_file", "s", None, (), NOTED, "image preprocessing on the device: " + NO_DEVICE),
     Option("local_rank_id", "i", None, tuple(range(8)), NOTED, RANKS),

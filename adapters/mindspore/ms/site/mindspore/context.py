@@ -1,5 +1,6 @@
 """Settings of scripts: mode, device, and keys of all releases, of which most are accepted and do nothing."""
 
+import functools
 import os
 import sys
 import warnings
@@ -51,6 +52,20 @@ def _once(text, notice=False):
         warnings.warn(text, stacklevel=3)
 
 
+def _context():
+    """What holds the settings."""
+    return _settings
+
+
+def _wrapped(function):
+    @functools.wraps(function)
+    def call(**keywords):
+        return function(**keywords)
+
+    return call
+
+
+@_wrapped
 def set_context(**keywords):
     """Sets mode, device_target, device_id and the other keys; an unknown key raises ValueError."""
     for key, value in keywords.items():
@@ -75,7 +90,13 @@ def set_context(**keywords):
                 raise TypeError(f"For 'context.set_context', the argument '{key}' should be {wanted.__name__}, but got {value!r}.")
             if key == "max_call_depth" and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
                 raise ValueError(f"For 'context.set_context', the argument 'max_call_depth' must be greater than 0, but got {value}.")
+            if key == "print_file_path" and value and os.path.isdir(value):
+                raise IOError(f"For 'context.set_context', the argument 'print_file_path' should be a file, but got the directory {value}.")
+            if key == "save_graphs_path":
+                value = os.path.realpath(value)
+                os.makedirs(value, exist_ok=True)
             _settings[key] = value
+            modes.deterministic = _settings["deterministic"] == "ON"
         elif key in _OLD:
             _once(f"context key {key} of early releases is ignored")
         else:

@@ -10,11 +10,11 @@ from mindspore.common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 from mindspore.nn._accepted import Accepted, told_of_self
 
-from cairn.ms import core, dtypes, gradient, promote
+from cairn.ms import core, dtypes, gradient, modes, promote
 from cairn.ms.numerics import collectives
 from cairn.ms.names import Missing
 from cairn.ms.primitive import Primitive
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import WrongGradients
 
 _FLOATS = (dtypes.types["float16"], dtypes.types["float32"])
 
@@ -74,10 +74,9 @@ class Cell(Accepted):
 
     def run(self, args, kwargs):
         """construct() with hooks, a gradient of its own and mixed precision."""
-        hooks = self._forward_pre_hook or self._forward_hook or self._backward_hooks
-        if hooks and core.here.recorder is not None and core.here.recorder.symbolic:
-            raise Uncaptured(f"{type(self).__name__} has hooks, which are called with elements")
-        for hook in tuple(self._forward_pre_hook.values()):
+        recorder = core.here.recorder
+        hooked = modes.mode == modes.PYNATIVE and (recorder is None or not recorder.symbolic)  # a graph calls none
+        for hook in tuple(self._forward_pre_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
@@ -85,11 +84,11 @@ class Cell(Accepted):
             args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
         if type(self).bprop is not Cell.bprop:
             made = self._with_bprop(args, kwargs)
-        elif self._backward_hooks:
+        elif self._backward_hooks and hooked:
             made = self._with_backward_hooks(args, kwargs)
         else:
             made = core.prepared(self.construct)(*args, **kwargs)
-        for hook in tuple(self._forward_hook.values()):
+        for hook in tuple(self._forward_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args, made)
             made = made if changed is None else changed
         return made
@@ -112,7 +111,7 @@ class Cell(Accepted):
             made = core.prepared(self.bprop)(*inputs, results, gradients)
             made = made if isinstance(made, tuple) else (made,)
             if len(made) != len(inputs):
-                raise TypeError(
+                raise WrongGradients(
                     f"For user define net bprop, the gradients number: {len(made)} is not equal to the args number: {len(inputs)}. "
                     f"The method 'bprop' of {type(self).__name__} should return one for each input of construct."
                 )
@@ -391,6 +390,8 @@ class Cell(Accepted):
 
     def add_flags(self, **flags):
         self._flags.update(flags)
+        if flags.get("fp16", flags.get("fp32", True)) is False and not any(flags.get(each) for each in ("fp16", "fp32")):
+            self.__dict__.update(_cast_to=None)
         for name, value in flags.items():
             self.__dict__[name] = value
         return self
@@ -434,6 +435,8 @@ class Cell(Accepted):
             raise TypeError(
                 f"When using '{name}(hook_fn)', the type of 'hook_fn' should be a Python function, but got {type(hook).__name__}."
             )
+        if hasattr(hook, "captured"):
+            raise TypeError(f"Decorating hook function {hook.__name__} with '@ms_function' is not supported.")
         self.__dict__["_plain"] = False
         return HookHandle(hooks, hook)
 

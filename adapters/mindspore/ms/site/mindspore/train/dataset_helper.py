@@ -57,7 +57,9 @@ class DatasetHelper:
     def __init__(self, dataset, dataset_sink_mode=True, sink_size=-1, epoch_num=1, first_epoch=0):
         if not isinstance(dataset_sink_mode, bool):
             raise TypeError(f"The argument 'dataset_sink_mode' must be bool, but got {type(dataset_sink_mode)}.")
-        if not isinstance(sink_size, int) or sink_size < -1 or sink_size == 0:
+        if type(sink_size) is not int:
+            raise TypeError(f"The argument 'sink_size' must be int, but got {type(sink_size)}.")
+        if sink_size < -1 or sink_size == 0:
             raise ValueError(f"The 'sink_size' must be -1 or positive, but got sink_size {sink_size}.")
         self.dataset, self.sinks = dataset, dataset_sink_mode
         self.size = dataset.get_dataset_size()
@@ -73,17 +75,17 @@ class DatasetHelper:
         """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""
         own = not isinstance(self.dataset, Dataset)  # a script's class that answers like one
         iterator = None if own else TupleIterator(self.dataset, -1, False, first_epoch=self._first(first_epoch))
-        skipped = 0 if own else skipped
+        skipped, failed = 0 if own else skipped, False
         while True:
             rows = 0
             for row in itertools.islice(self.dataset.create_tuple_iterator() if own else iterator, skipped, None):
                 rows += 1
                 yield row
-            if not rows and not skipped:
-                raise RuntimeError("the dataset has no rows any more")
-            skipped = 0
             if own and hasattr(self.dataset, "reset"):
                 self.dataset.reset()
+            if not rows and not skipped and (failed or not own):
+                raise RuntimeError("the dataset has no rows any more")
+            skipped, failed = 0, not rows  # one of the script's own may have been read to its end before
 
     def _first(self, epoch):
         return epoch // max(self.dataset.get_repeat_count(), 1) if not level.at_least("1.1") else epoch

@@ -68,7 +68,7 @@ class Model:
         return nn.WithLossCell(self._network, loss_fn) if loss_fn is not None else self._network
 
     def _build_eval_network(self, metrics, eval_network, eval_indexes):
-        self._metric_fns = nn.get_metrics(metrics) if metrics else None
+        self._metric_fns = nn.get_metrics(metrics)
         if not self._metric_fns:
             return
         if eval_network is not None:

@@ -19,11 +19,16 @@ def columns_of(value, name):
     return list(value)
 
 
+def quoted(value):
+    """The value as messages show it."""
+    return f'"{value}"' if isinstance(value, str) else value
+
+
 def whole(value, name, least=1, more=()):
     """An integer of at least `least`, or one of `more`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"Argument {name} with value {value} is not of type [<class 'int'>], but got {type(value)}.")
-    if value < least and value not in more:
+    if not least <= value <= 2147483647 and value not in more:
         raise ValueError(f"Input {name} is not within the required interval of [{least}, 2147483647].")
     return int(value)
 
@@ -31,7 +36,7 @@ def whole(value, name, least=1, more=()):
 def flag(value, name):
     """A bool."""
     if not isinstance(value, bool):
-        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'bool'>], but got {type(value)}.")
+        raise TypeError(f"Argument {name} with value {quoted(value)} is not of type [<class 'bool'>], but got {type(value)}.")
     return value
 
 

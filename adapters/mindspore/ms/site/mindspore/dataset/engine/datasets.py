@@ -54,7 +54,8 @@ class BatchInfo:
 class Build:
     """Makes the library's nodes of one iterator."""
 
-    def __init__(self):
+    def __init__(self, told=None):
+        self.told = told  # a list of the callbacks of maps, where they are to be told
         self.seed = config.get_seed() if config.seed_is_fixed() else random.SystemRandom().randrange(2**32)
         self._nodes = {}
 
@@ -69,8 +70,9 @@ class Build:
 
     def iterator(self, dataset, epoch=0):
         """The library's iterator over a dataset, from a pass on."""
-        workers = min(config.get_num_parallel_workers(), os.cpu_count() or 1)
-        return data.Iterator(data.Dataset(self(dataset)), workers, state={"seed": self.seed, "epoch": epoch, "row": 0})
+        node = self(dataset)
+        workers = 0 if self.told else min(config.get_num_parallel_workers(), os.cpu_count() or 1)  # callbacks see rows when they are asked for
+        return data.Iterator(data.Dataset(node), workers, state={"seed": self.seed, "epoch": epoch, "row": 0})
 
 
 class Dataset:
@@ -239,11 +241,13 @@ class Dataset:
     def create_dict_iterator(self, num_epochs=-1, output_numpy=False):
         """Rows as {column: value}; NumPy arrays in 0.5 and with output_numpy, else Tensors."""
         whole(num_epochs, "num_epochs", 1, (-1,))
+        flag(output_numpy, "output_numpy")
         return DictIterator(self, num_epochs, output_numpy)
 
     def create_tuple_iterator(self, columns=None, num_epochs=-1, output_numpy=False, do_copy=True):
         """Rows as lists of values."""
         whole(num_epochs, "num_epochs", 1, (-1,))
+        flag(output_numpy, "output_numpy")
         if columns is not None:
             columns = columns_of(columns, "columns")
         return TupleIterator(self, num_epochs, output_numpy, columns)

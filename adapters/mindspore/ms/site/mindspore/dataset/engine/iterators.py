@@ -1,7 +1,16 @@
 """Iterators: rows out of a pipeline, epoch by epoch."""
 
+import copy
+
 import numpy as np
 from cairn.ms import level
+
+
+def copied(dataset):
+    """The pipeline with nodes of its own, which share what they compute with."""
+    made = copy.copy(dataset)
+    made.children = [copied(each) for each in dataset.children]
+    return made
 
 
 class Iterator:
@@ -11,12 +20,13 @@ class Iterator:
         from mindspore.dataset.engine.checks import places_of
         from mindspore.dataset.engine.datasets import Build
 
-        self._left = num_epochs
+        self.dataset, self._left = copied(dataset), num_epochs
         self._numpy = output_numpy or not level.at_least("1.1")
         have = dataset.get_col_names()
         self._columns = columns or have
         self._places = places_of(self._columns, have, "iterator")
-        self._rows = Build().iterator(dataset, first_epoch)
+        self._told = []
+        self._rows = Build(self._told).iterator(dataset, first_epoch)
 
     def __iter__(self):
         return self
@@ -24,9 +34,13 @@ class Iterator:
     def __next__(self):
         if self._rows is None or self._left == 0:
             raise StopIteration
+        for each in self._told:
+            each.begin()
         try:
             row = self._rows.next_row()
         except StopIteration:
+            for each in self._told:
+                each.end()
             self._left -= 1
             if self._left == 0:
                 self.stop()

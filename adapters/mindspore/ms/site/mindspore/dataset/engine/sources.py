@@ -256,7 +256,7 @@ class NumpySlicesDataset(Native):
         if len(data) == 0:
             raise ValueError("Argument data cannot be empty")
         if isinstance(data, dict):
-            column_names, columns = column_names or list(data), list(data.values())
+            column_names, columns = list(data) if column_names is None else column_names, list(data.values())
         elif isinstance(data, tuple):
             columns = list(data)
         else:
@@ -267,6 +267,8 @@ class NumpySlicesDataset(Native):
         if column_names is None:
             column_names = [f"column_{place}" for place in range(len(columns))]
         column_names = columns_of(column_names, "column_names")
+        if not column_names:
+            raise ValueError("column_names should not be empty.")
         if len(column_names) != len(columns):
             raise ValueError(f"Num of input column names is {len(column_names)}, but required is {len(columns)}.")
         self.columns, self.names = columns, column_names

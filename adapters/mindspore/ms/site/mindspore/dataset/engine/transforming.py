@@ -8,10 +8,11 @@ from cairn.data import teams
 from cairn.data.nodes import grouped, hosted
 from cairn.ms import level
 
+from mindspore.dataset import callback
 from mindspore.dataset.engine.checks import arrays, columns_of, flag, places_of, whole
 from mindspore.dataset.engine.datasets import BatchInfo, Dataset
 from mindspore.dataset.engine.sources import cache_of, keeping
-from mindspore.dataset.transforms.transforms import Compose
+from mindspore.dataset.transforms.transforms import Compose, Transform
 
 
 class Renaming(Dataset):
@@ -68,7 +69,7 @@ class Map(Renaming):
             if not callable(each):
                 raise TypeError(f"Argument operations[0] with value {each} is not of type [<class 'callable'>], but got {type(each)}.")
         self.operations = [each for operation in operations for each in _parts(operation)]
-        self.callbacks = [] if callbacks is None else callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        self.callbacks = callback.checked(callbacks)
         self.choose(input_columns, output_columns, column_order)
 
     def node(self, build):
@@ -76,6 +77,10 @@ class Map(Renaming):
 
     def _mapped(self, build):
         node, inputs = build(self.children[0]), self._used()
+        if self.callbacks and build.told is not None:  # which see each row in the caller's thread
+            build.told.append(callback.Told(self.callbacks))
+            calls = build.told[-1].around(_calls(self.operations, [build.seed, build.place(), 0]))
+            return hosted(node, calls, inputs, self.outputs or [], self.order or [], "map", self.where, 0, False)
         groups = grouped([_native(each) or each for each in self.operations])
         for number, (native, group) in enumerate(groups):
             last = number + 1 == len(groups)
@@ -93,11 +98,12 @@ class Map(Renaming):
 
 def _parts(operation):
     """The transforms of a Compose, each of which a worker may run."""
-    return [part for each in operation.transforms for part in _parts(each)] if type(operation) is Compose else [operation]
+    whole = isinstance(operation, Compose) and type(operation).chosen is Compose.chosen
+    return [part for each in operation.transforms for part in _parts(each)] if whole else [operation]
 
 
 def _native(operation):
-    return operation.native() if hasattr(operation, "native") else None
+    return operation.native() if isinstance(operation, Transform) and hasattr(operation, "native") else None
 
 
 def _several(group):
@@ -234,14 +240,21 @@ def _both(pad_info):
 class Buckets(Dataset):
     def __init__(self, child, columns, boundaries, sizes, length, pad_info, to_boundary, drop_remainder):
         super().__init__(child)
-        if not boundaries or any(isinstance(each, bool) or not isinstance(each, int) for each in boundaries):
-            raise TypeError("bucket_boundaries should be a list of int.")
-        if any(each <= 0 for each in boundaries) or sorted(set(boundaries)) != list(boundaries):
-            raise ValueError("bucket_boundaries cannot contain any negative numbers, and must be strictly increasing.")
+        if not boundaries:
+            raise ValueError("bucket_boundaries cannot be empty.")
+        for name, values in (("bucket_boundaries", boundaries), ("bucket_batch_sizes", sizes)):
+            if any(isinstance(each, bool) or not isinstance(each, int) for each in values):
+                raise TypeError(f"{name} should be a list of int.")
+        if any(each <= 0 for each in boundaries):
+            raise ValueError("bucket_boundaries must only contain positive numbers.")
+        if sorted(set(boundaries)) != list(boundaries):
+            raise ValueError("bucket_boundaries should be strictly increasing.")
         if len(sizes) != len(boundaries) + 1:
             raise ValueError("bucket_batch_sizes must contain one element more than bucket_boundaries.")
         if any(each <= 0 for each in sizes):
-            raise ValueError("bucket_batch_sizes must contain positive numbers.")
+            raise ValueError("bucket_batch_sizes should be a list of positive numbers.")
+        flag(to_boundary, "pad_to_bucket_boundary")
+        flag(drop_remainder, "drop_remainder")
         if length is None and len(columns) != 1:
             raise ValueError("If element_length_function is not specified, exactly one column name should be passed.")
         self.columns, self.boundaries, self.sizes, self.length = columns, list(boundaries), list(sizes), length

@@ -189,10 +189,16 @@ class Lookup(_Text):
     name = "lookup"
 
     def __init__(self, vocab, unknown_token=None, data_type=np.int32):
-        self.settings = {**_words(vocab), "kind": _data.kind(to_numpy_type(data_type).name)}
+        if isinstance(data_type, str):
+            told = "<class 'mindspore._c_expression.typing.Type'>"
+            raise TypeError(f"Argument data_type with value {data_type} is not of type [{told}], but got {type(data_type)}.")
+        kind = to_numpy_type(data_type)
+        if kind.kind not in "biuf":
+            raise RuntimeError("Lookup : The parameter data_type must be numeric including bool.")
+        self.settings = {**_words(vocab), "kind": _data.kind(kind.name)}
         if unknown_token is not None:
-            if unknown_token not in vocab.vocab():
-                raise RuntimeError(f"Lookup: unknown_token: {unknown_token} does not exist in vocab.")
+            if _text(unknown_token, "unknown_token") not in vocab.vocab():
+                raise RuntimeError(f"Lookup: unknown_token: [{unknown_token}], doesn't exist in vocab.")
             self.settings["unknown"] = vocab.vocab()[unknown_token]
 
 

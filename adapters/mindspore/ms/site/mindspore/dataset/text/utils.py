@@ -16,10 +16,22 @@ class NormalizeForm(IntEnum):
     NFKD = 4
 
 
+def _all(values, name, kinds):
+    """The values, which are a list of one kind."""
+    if not isinstance(values, (list, tuple, np.ndarray)):
+        raise TypeError(f"Argument {name} with value {values} is not of type [{kinds[0]}, <class 'list'>], but got {type(values)}.")
+    for place, each in enumerate(values):
+        if not isinstance(each, kinds):
+            raise TypeError(f"Argument {name}[{place}] with value {each} is not of type [{kinds[0]}], but got {type(each)}.")
+    return values
+
+
 class Vocab:
     """Words and their numbers."""
 
     def __init__(self, words=None):
+        if not isinstance(words, (dict, type(None))):
+            raise TypeError(f"Vocab: a dict of words and numbers is wanted, but got {type(words)}.")
         self._numbers = dict(words or {})
 
     def vocab(self):
@@ -28,16 +40,20 @@ class Vocab:
 
     def tokens_to_ids(self, tokens):
         """Numbers of words; -1 for one that is not there."""
-        return self._numbers.get(tokens, -1) if isinstance(tokens, str) else [self._numbers.get(str(each), -1) for each in tokens]
+        if isinstance(tokens, str):
+            return self._numbers.get(tokens, -1)
+        return [self._numbers.get(str(each), -1) for each in _all(tokens, "tokens", (str, np.str_))]
 
     def ids_to_tokens(self, ids):
         """Words of numbers."""
         words = {number: word for word, number in self._numbers.items()}
-        return words.get(ids, "") if isinstance(ids, int) else [words.get(int(each), "") for each in ids]
+        return words.get(ids, "") if isinstance(ids, int) else [words.get(int(each), "") for each in _all(ids, "ids", (int, np.integer))]
 
     @classmethod
     def _numbered(cls, words, special_tokens, special_first):
         special = list(special_tokens or ())
+        if len(set(special)) != len(special):
+            raise ValueError("special_tokens contains duplicate.")
         clash = [each for each in special if each in set(words)]
         if clash:
             raise ValueError(f"special_tokens and word_list contain duplicate word: {clash[0]}.")
@@ -60,7 +76,7 @@ class Vocab:
         if not isinstance(word_dict, dict):
             raise TypeError(f"Argument word_dict with value {word_dict} is not of type [<class 'dict'>], but got {type(word_dict)}.")
         if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in word_dict.values()):
-            raise ValueError("the numbers of word_dict must be integers that are not negative.")
+            raise ValueError("Input word_dict: a number is not within the required interval of [0, 2147483647].")
         return cls(word_dict)
 
     @classmethod

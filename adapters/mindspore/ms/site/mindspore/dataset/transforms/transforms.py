@@ -86,6 +86,8 @@ def to_numpy_type(data_type):
     try:
         if isinstance(data_type, str):
             raise TypeError
+        if data_type is mstype.string:
+            return np.dtype(np.str_)
         return np.dtype(mstype.dtype_to_nptype(data_type))
     except (TypeError, KeyError, ValueError):
         raise TypeError(f"Argument data_type with value {data_type} is not of type [mindspore.dtype, numpy.dtype], but got "
@@ -147,6 +149,9 @@ class Concatenate(Native):
             raise TypeError(f"Argument axis with value {axis} is not of type [<class 'int'>], but got {type(axis)}.")
         if axis not in (0, -1):
             raise ValueError("only 1D concatenation supported.")
+        for name, value in (("prepend", prepend), ("append", append)):
+            if value is not None and np.asarray(value).ndim != 1:
+                raise ValueError(f"can only {name} 1D arrays.")
         self.ends = {name: np.asarray(value) for name, value in (("prepend", prepend), ("append", append)) if value is not None}
 
     def options(self):
@@ -193,17 +198,29 @@ class Mask(Transform):
     def __init__(self, operator, constant, dtype=None):
         if not isinstance(operator, Relational):
             raise TypeError(f"Argument operator with value {operator} is not of type [<enum 'Relational'>], but got {type(operator)}.")
-        self.compare, self.constant, self.kind = _COMPARISONS[operator], constant, np.bool_ if dtype is None else to_numpy_type(dtype)
+        self.compare, self.constant, self.kind = _COMPARISONS[operator], constant, np.dtype(np.bool_) if dtype is None else to_numpy_type(dtype)
 
     def apply(self, value):
-        return self.compare(value, self.constant).astype(self.kind)
+        value = np.asarray(value)
+        if (value.dtype.kind in "SU") != isinstance(self.constant, (str, bytes)):
+            raise RuntimeError("Mask: invalid parameter, input datatype does not match the value datatype.")
+        if self.kind.kind in "SU":
+            raise RuntimeError("Mask: invalid parameter, Only supports bool or numeric datatype for generated mask type.")
+        return self.compare(value, np.array(self.constant, value.dtype.kind if value.dtype.kind in "SU" else value.dtype)).astype(self.kind)
 
 
 class Slice(Transform):
     """A part of an array."""
 
     def __init__(self, *slices):
-        self.slices = tuple(slice(None) if each is None else [each] if isinstance(each, int) else each for each in slices)
+        for place, option in enumerate(slices):
+            if option is not None and option is not Ellipsis and not isinstance(option, (slice, bool, int, list)):
+                kinds = "int, bool, list of int, slice, None, Ellipsis"
+                raise TypeError(f"Argument slice_option[{place}] with value {option} is not of type [{kinds}], but got {type(option)}.")
+            for each in option if isinstance(option, list) else ():
+                if isinstance(each, bool) or not isinstance(each, int):
+                    raise TypeError(f"Argument slice_option[{place}] with value {each} is not of type [<class 'int'>], but got {type(each)}.")
+        self.slices = tuple(slice(None) if each is None or each is True else [each] if isinstance(each, int) else each for each in slices)
 
     def apply(self, value):
         value, slices = np.asarray(value), list(self.slices)
@@ -211,6 +228,11 @@ class Slice(Transform):
             place = slices.index(Ellipsis)
             slices[place : place + 1] = [slice(None)] * (value.ndim + 1 - len(slices))
         for axis, each in enumerate(slices):  # axis by axis: two lists choose rows and columns, not pairs
+            if isinstance(each, list) and not each:
+                raise RuntimeError("Slice: Both indices and slices can not be empty.")
+            for index in each if isinstance(each, list) else ():
+                if not -value.shape[axis] <= index < value.shape[axis]:
+                    raise RuntimeError(f"Slice: Index {index} is out of bounds.")
             value = value[(slice(None),) * axis + (each,)]
         return value
 
@@ -244,16 +266,22 @@ class Compose(Transform):
     """Several transforms, one after the other."""
 
     one_column = False
+    EMPTY = "transforms list is empty."
 
     def __init__(self, transforms):
         if not isinstance(transforms, (list, tuple)):
             raise TypeError(f"Argument transforms with value {transforms} is not of type [<class 'list'>], but got {type(transforms)}.")
         if not transforms:
-            raise ValueError("transforms list is empty.")
+            raise ValueError(self.EMPTY)
         for place, each in enumerate(transforms):
             if not callable(each):
-                raise ValueError(f"transforms[{place}] is neither a transform op or a callable pyfunc.")
+                self.refused(place)
         self.transforms = list(transforms)
+
+    @staticmethod
+    def refused(place):
+        """Says which of the transforms is none."""
+        raise ValueError(f"transforms[{place}] is neither a transform op or a callable pyfunc.")
 
     def chosen(self):
         """What this call applies."""

@@ -30,7 +30,7 @@ _FACTORY = {
 
 def names():
     """The names that `metrics=` takes."""
-    return "\n".join(_FACTORY)
+    return sorted(_FACTORY)
 
 
 def get_metric_fn(name, *args, **kwargs):
@@ -43,7 +43,7 @@ def get_metric_fn(name, *args, **kwargs):
 
 
 def get_metrics(metrics):
-    """{name: metric} of a set or list of names, or of a dict of metrics."""
+    """{name: metric} of a set of names, or of a dict of metrics."""
     if metrics is None:
         return metrics
     if isinstance(metrics, dict):
@@ -51,14 +51,14 @@ def get_metrics(metrics):
             if not isinstance(name, str) or not isinstance(metric, Metric):
                 raise TypeError(f"The 'metrics' must map names to Metric, but got {name!r}: {type(metric).__name__}.")
         return metrics
-    if isinstance(metrics, (set, list)):
+    if isinstance(metrics, set):
         made = {}
         for each in metrics:
             if not isinstance(each, str):
                 raise TypeError(f"The 'metrics' must hold names, but got {type(each).__name__}.")
             made[each] = get_metric_fn(each)
         return made
-    raise TypeError(f"The 'metrics' must be None, dict, set or list, but got {type(metrics).__name__}.")
+    raise TypeError(f"The 'metrics' must be None, dict or set, but got {type(metrics).__name__}.")
 
 
 __all__ = [

@@ -81,8 +81,14 @@ def tuple_reversed(values):
 
 def tuple_div(values, others):
     """Quotients of numbers, which leave no rest."""
+    if len(values) != len(others):
+        raise ValueError(f"The size of inputs of 'tuple_div' operator must be the same, but got {len(values)} and {len(others)}.")
+    if not all(type(each) is int for each in (*values, *others)):
+        raise ValueError(f"The data type of inputs of 'tuple_div' operator should be an int64 number, but got {values} and {others}.")
+    if 0 in others:
+        raise ValueError("The divisor value should not be 0!")
     if any(m % n for m, n in zip(values, others)):
-        raise ValueError(f"For 'tuple_div', {values} must be multiples of {others}.")
+        raise ValueError(f"The inputs of 'tuple_div' operator should be divisible, but they are not divisible now, got {values} and {others}.")
     return tuple(m // n for m, n in zip(values, others))
 
 

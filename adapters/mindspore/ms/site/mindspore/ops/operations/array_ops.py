@@ -359,7 +359,7 @@ class DType(_Fact):
     """The dtype."""
 
     def compute(self, x):
-        return tensor(x, "DType").dtype
+        return x.dtype if hasattr(type(x), "of_parts") else tensor(x, "DType").dtype
 
 
 class Rank(_Fact):
@@ -393,6 +393,8 @@ class IsSubClass(_Fact):
     def compute(self, sub_type, type_):
         if not isinstance(sub_type, type(mstype.float32)) and not isinstance(sub_type, type):
             raise TypeError(f"For 'IsSubClass', 'sub_type' must be a type, but got {type(sub_type).__name__}.")
+        if type_ is None:
+            raise TypeError("For 'IsSubClass', 'type_' must be a type, but got None.")
         return mstype.issubclass_(sub_type, type_)
 
 

@@ -1,9 +1,7 @@
 """Primitives of effects and order: assignment, dependence, printing, summaries."""
 
-import functools
-
 import numpy as np
-from cairn.ms import core
+from cairn.ms import core, methods, modes
 from cairn.ms.numerics import arrays, basic
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
@@ -102,14 +100,15 @@ class HookBackward(Operator):
         return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _lines(*values):
-    for each in values:
-        print(repr(each) if isinstance(each, Tensor) else each)
-
-
 def _print(self, *values):
     recorder = core.here.recorder
-    (_lines if recorder is None or not recorder.symbolic else functools.partial(recorder.show, _lines))(*values)
+    if recorder is not None and recorder.symbolic:
+        recorder.show(*values)
+    elif modes.mode == modes.GRAPH:
+        print(methods.shown(values))
+    else:
+        for each in values:
+            print(Tensor.__repr__(each) if isinstance(each, Tensor) else each)
 
 
 Print = primitive("Print", _print, "Prints its inputs.")
@@ -127,6 +126,8 @@ Assert = primitive(
 def _summary(name):
     def compute(self, tag, value):
         Validator.check_value_type("tag", tag, [str], name)
+        if value is None or isinstance(value, str):
+            raise TypeError(f"For '{name}', the 'value' must be a Tensor or a number, but got {type(value).__name__}.")
         from mindspore.train import summary
 
         recorded = getattr(summary, "_record_value", None)
@@ -233,6 +234,8 @@ BoundingBoxDecode = primitive("BoundingBoxDecode", _decode, "Boxes from anchors 
 
 def _nms(self, boxes):
     """Boxes in falling order of score, their places in it, and which remain."""
+    if len(tensor(boxes, "NMSWithMask", "float").shape) != 2 or boxes.shape[1] != 5:
+        raise ValueError(f"For 'NMSWithMask', each box needs 4 corners and a score, but the shape is {boxes.shape}.")
     order = basic.cast(core.top_k(basic.at(boxes, 1, 4), np.int64(boxes.shape[0]))[1], np.int32)
     rows = core.gather(boxes, order, axis=0)
     x0, y0, x1, y1, w, h = _corners(basic.part(rows, 1, 0, 4), 0)
