@@ -192,6 +192,7 @@ void Recording::raise(ProfileLevel level) {
 }
 
 Lane* Recording::take_lane() {
+  size_t number;
   {
     std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -200,16 +201,13 @@ Lane* Recording::take_lane() {
       lane->counters.reset();  // they counted for another thread
       return lane;
     }
+    number = lanes_.size();
+    lanes_.emplace_back();  // the number is taken
   }
   // The number of threads that record at the same time is far below the range of lane numbers.
-  uint16_t number;
-  {
-    std::lock_guard lock(mutex_);
-    number = static_cast<uint16_t>(lanes_.size());
-  }
-  auto lane = std::make_unique<Lane>(*this, number);
+  auto lane = std::make_unique<Lane>(*this, static_cast<uint16_t>(number));
   std::lock_guard lock(mutex_);
-  return lanes_.emplace_back(std::move(lane)).get();
+  return (lanes_[number] = std::move(lane)).get();
 }
 
 void Recording::give_lane(Lane* lane) {

@@ -96,7 +96,7 @@ TEST_F(CpuGroups, a_long_chain_that_rounds_behind_every_operation_is_one_step) {
                            i % 2 ? "mul" : "sub", last, i, i, type, i, i);
       last = fmt::format("%w{}", i);
     }
-    expect_steps(fmt::format("(%x: {}[90, 70], %y: f32[90, 70]) -> (%h19: {}[90, 70]) {{\n{}\n}}", type, type, nodes),
+    expect_steps(fmt::format("(%x: {}[90, 70], %y: f32[90, 70]) -> (%h19: {}[90, 70]) {{\n{}\nreturn %h19 }}", type, type, nodes),
                  {"elementwise"});
   }
 }

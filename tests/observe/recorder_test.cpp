@@ -8,6 +8,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
+#include <set>
 #include <thread>
 
 #include "ir/text.h"
@@ -158,6 +160,26 @@ TEST(Recorder, ThreadsRecordAtTheSameTime) {
   EXPECT_EQ(recording.remark, "");
   EXPECT_EQ(recording.runs.size(), size_t{kThreads * kRuns});
   EXPECT_EQ(recording.ops.size(), recording.runs.size() * recording.plans[0].steps.size());
+}
+
+TEST(Recorder, ThreadsThatBeginAtOnceHaveNumbersOfTheirOwn) {
+  constexpr int kThreads = 64;
+  for (int turn = 0; turn < 10; ++turn) {
+    const auto recording = record([&] {
+      std::latch begin(kThreads), end(kThreads);
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back([&] {
+          begin.arrive_and_wait();
+          begin_range("range");
+          end_range();
+          end.arrive_and_wait();  // a lane is given to another thread only when its own has ended
+        });
+    });
+    std::set<uint16_t> numbers;
+    for (const Record& range : recording.ranges) numbers.insert(range.thread);
+    EXPECT_EQ(numbers.size(), size_t{kThreads});
+  }
 }
 
 TEST(Recorder, RunsOfOneHostStepAreOneIteration) {

@@ -556,6 +556,14 @@ Form precision_in(const Group& group, const Value* value) {
   return form_of(value->type.dtype);
 }
 
+Form weights_precision(const Group& group, const Value* weights, Form x_form) {
+  const Form precision = precision_in(group, weights);
+  const Tensor* constant = constant_of(weights);
+  if (precision != Form::floats || x_form != Form::brains || !constant || constant->dtype() != kF32) return precision;
+  const auto fits = [](float value) { return (__builtin_bit_cast(uint32_t, value) & 0xffff) == 0; };
+  return std::ranges::all_of(constant->values<float>(), fits) ? Form::brains : Form::floats;
+}
+
 size_t index_of(const Group& group, const Value* value) {
   const auto found = std::find(group.inputs.begin(), group.inputs.end(), source_of(group, value));
   return static_cast<size_t>(found - group.inputs.begin());

@@ -46,16 +46,15 @@ WinogradCode winograd_code(Isa isa, int64_t results) {
 }
 
 int winograd_block(int64_t steps) {
-  constexpr int kApart = 32;
+  constexpr int kApart = 16;
   return steps >= 2 * kApart ? kApart : 0;
 }
 
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
-int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
+int64_t Winograd::best_results(const WinogradSpec& s, Isa isa, double gain) {
   constexpr double kFlopsPerLane = 10, kBytes = 10, kPackedBytes = 8;  // per ns
   constexpr double kVectorOfFour = 90, kVectorOfTwo = 31;              // ns
-  constexpr double kGain = 0.85;  // at most, of the other's time
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
   const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
@@ -71,14 +70,14 @@ int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
     return static_cast<double>(taps);
   };
   double best =
-      kGain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
+      gain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
   int64_t results = 0;
-  for (int64_t each : {2, 4}) {
+  for (int64_t each = 2; each <= s.most_results; each += 2) {
     const auto tiles = static_cast<double>(s.tiles(each)), points = static_cast<double>((each + 2) * (each + 2));
     const double vectors = std::ceil(static_cast<double>(s.ic) / lane) + std::ceil(static_cast<double>(s.oc) / lane);
     const double found = time(points * tiles, tiles * vectors * (each == 4 ? kVectorOfFour : kVectorOfTwo), points);
     if (found < best)
-      best = found * (each == 2 ? kGain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
+      best = found * (each == 2 ? gain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
   }
   return results;
 }

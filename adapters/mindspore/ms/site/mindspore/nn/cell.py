@@ -175,7 +175,8 @@ class Cell(Accepted):
         if name in own.get("_params", ()):
             found = own["_params"][name]
             return found if own["_cast_to"] is None else self._cast(found)
-        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+        hint = "" if "_cells" in own else " Please call super().__init__() in its __init__ first."
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{hint}")
 
     def __setattr__(self, name, value):
         own = self.__dict__

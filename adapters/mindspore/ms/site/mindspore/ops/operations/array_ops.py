@@ -277,6 +277,9 @@ Slice = primitive("Slice", _slice, "The part of x of that begin and size.")
 
 def _select(self, condition, x, y):
     tensor(condition, "Select", "bool", "condition")
+    for number, other in ((x, y), (y, x)):
+        if type(number) in (int, float) and tensor(other, "Select").dtype != (mstype.int32 if type(number) is int else mstype.float32):
+            raise TypeError(f"For 'Select', beside the {type(number).__name__} {number} stands no Tensor of {other.dtype}.")
     if not isinstance(x, Tensor):
         x = same_type(x, tensor(y, "Select"))
     y = same_type(y, x) if not isinstance(y, Tensor) else y
