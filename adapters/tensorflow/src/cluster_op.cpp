@@ -259,7 +259,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       const Program::Call call{scratch_.tensors.data(), count, scratch_.sizes};
       op_.program_->read_sizes(call);
       SizeChoice& choice = op_.program_->choice();
-      elsewhere_ = choice.next_is_stock(scratch_.sizes) && !op_.library_->watching();
+      elsewhere_ = context_->function_library() && !op_.library_->watching() && choice.next_is_stock(scratch_.sizes);
       if (elsewhere_) return tf::OkStatus();
       const Clock clock;
       double planning = 0;
