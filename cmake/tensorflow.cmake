@@ -4,13 +4,14 @@ option(CAIRN_TENSORFLOW "build the TensorFlow adapter against the Python environ
 set(adapter ${PROJECT_SOURCE_DIR}/adapters/tensorflow)
 
 add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/op_traits.cpp ${adapter}/src/partition.cpp
-                                 ${adapter}/src/report.cpp ${adapter}/src/units.cpp)
+                                 ${adapter}/src/report.cpp ${adapter}/src/size_choice.cpp ${adapter}/src/units.cpp)
 target_include_directories(cairn_tf_core PUBLIC ${adapter}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(cairn_tf_core PUBLIC nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
 
 if(CAIRN_TESTS)
   find_package(GTest REQUIRED)
-  add_executable(test_door ${PROJECT_SOURCE_DIR}/tests/door/partition_test.cpp)
+  add_executable(test_door ${PROJECT_SOURCE_DIR}/tests/door/partition_test.cpp
+                           ${PROJECT_SOURCE_DIR}/tests/door/size_choice_test.cpp)
   set_target_properties(test_door PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(test_door PRIVATE cairn_tf_core GTest::gtest GTest::gtest_main)
 endif()

@@ -42,6 +42,10 @@ def share(stem, skip=0):
     reasons += [stock["reason"] for stock in report["run_by_tensorflow"]]
     reasons += [f"{operator} on reference" for operator in side.reference(stem)]
     refused = {stock["cluster"] for stock in report["run_by_tensorflow"]}
+    for cluster, told in report["changing_sizes"].items():
+        if told.get("new_sizes", "").startswith("tensorflow"):
+            refused.add(cluster)
+            reasons.append(f"new sizes on {told['new_sizes']}")
     nodes = sum(each["nodes"] for each in graph["clusters"])
     kept = sum(each["nodes"] for each in graph["clusters"] if each["name"] not in refused) / max(nodes, 1)
     return kept * graph["numeric_on_engine"] / graph["numeric"], reasons, len(report["graphs"])

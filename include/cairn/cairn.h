@@ -381,6 +381,10 @@ CAIRN_API int32_t cairn_model_threads(const CairnModel* model);
 /* The approximate number of bytes that the model's plans, the memory of their runs, their generated code and the graph
  * occupy now, without the weights. `most`: NULL, or receives the bound that plan_memory set. */
 CAIRN_API size_t cairn_model_memory(const CairnModel* model, size_t* most);
+/* The ns that the model's runs have spent so far on plans for input shapes that they had not met. */
+CAIRN_API uint64_t cairn_model_planning(const CairnModel* model);
+/* Whether the runs of this process are recorded or dumped now. */
+CAIRN_API int32_t cairn_watching(void);
 
 /* Plans a run for these input shapes ahead of time (`inputs[i].data` is not read). `description`: NULL, or receives JSON:
  * plan id, memory, and each step with kernel, source nodes, FLOPs and bytes. */

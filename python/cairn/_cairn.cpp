@@ -407,7 +407,7 @@ NB_MODULE(_cairn, module) {
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t, bool>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
-      .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool>())
+      .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool, bool>())
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
            "or lists of bytes or str go in, arrays of bytes objects come out. A run that takes longer than max_seconds "

@@ -122,6 +122,10 @@ size_t cairn_model_memory(const CairnModel* model, size_t* most) {
   return bytes;
 }
 
+uint64_t cairn_model_planning(const CairnModel* model) { return model ? model->model->planning_ns() : 0; }
+
+int32_t cairn_watching(void) { return profiling() || dumping(); }
+
 CairnStatus cairn_model_input(const CairnModel* model, size_t index, CairnPort* port) {
   return model ? port_at(model->inputs, index, port) : guarded([] { require(nullptr, "model"); });
 }

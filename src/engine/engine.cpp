@@ -9,6 +9,7 @@
 namespace cairn {
 
 Uses::Uses(const Block& block) {
+  entries_.reserve(2 * block.nodes.size());
   for (const auto& node : block.nodes)
     for (const Value* input : node->inputs) {
       auto& users = entries_[input].users;

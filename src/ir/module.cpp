@@ -95,6 +95,7 @@ std::unique_ptr<Node> clone(const Node& node, ValueMap& map) {
   copy->sources = node.sources;
   copy->inputs.reserve(node.inputs.size());
   for (const Value* input : node.inputs) copy->inputs.push_back(mapped(map, input));
+  copy->results.reserve(node.results.size());
   for (const auto& result : node.results) {
     copy->results.push_back(std::make_unique<Value>(*result));
     copy->results.back()->producer = copy.get();
@@ -108,7 +109,7 @@ std::unique_ptr<Node> clone(const Node& node, ValueMap& map) {
 }
 
 std::unique_ptr<Function> clone(const Function& function, ValueMap* map) {
-  ValueMap own;
+  ValueMap own(map ? 0 : 2 * function.body.nodes.size());
   auto copy = std::make_unique<Function>();
   copy->name = function.name;
   copy->result_names = function.result_names;

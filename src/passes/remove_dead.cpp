@@ -10,7 +10,7 @@ namespace cairn {
 namespace {
 
 size_t remove_dead(Block& block, Effects& effects) {
-  std::unordered_set<const Value*> used(block.results.begin(), block.results.end());
+  std::unordered_set<const Value*> used(block.results.begin(), block.results.end(), 2 * block.nodes.size());
   size_t removed = 0;
   std::vector<bool> live(block.nodes.size());
   for (size_t i = block.nodes.size(); i-- > 0;) {

@@ -33,6 +33,10 @@ class PlanBudget {
   /// The next time stamp: larger than all before.
   uint64_t now() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
+  /// Counts what planning has taken so far.
+  void planned(uint64_t ns) { planning_ns_.fetch_add(ns, std::memory_order_relaxed); }
+  uint64_t planning_ns() const { return planning_ns_.load(std::memory_order_relaxed); }
+
   void add(const Program* program);
   void remove(const Program* program);
   /// The spare arena if it has so many bytes, else none.
@@ -48,7 +52,7 @@ class PlanBudget {
  private:
   const size_t most_;
   std::atomic<size_t> used_{0};
-  std::atomic<uint64_t> clock_{0};
+  std::atomic<uint64_t> clock_{0}, planning_ns_{0};
   std::mutex mutex_;
   std::unordered_set<const Program*> programs_;
   Arena spare_;

@@ -153,14 +153,16 @@ size_t decompose(const Module& module, Function& function, const PlanOptions& op
   return replaced;
 }
 
-void prepare(const Module& module, Function& function, const PlanOptions& options) {
+bool prepare(const Module& module, Function& function, const PlanOptions& options) {
   const bool on_host = std::all_of(options.engines.begin(), options.engines.end(),
                                    [](const Engine* engine) { return engine->memory().is_host(); });
-  if (on_host) make_scans(function.body);
-  decompose(module, function, options);
-  keep_narrow(function.body);
+  bool changed = on_host && make_scans(function.body);
+  changed = decompose(module, function, options) > 0 || changed;
+  changed = keep_narrow(function.body) || changed;
   const bool in_loop = options.first_that_stays != SIZE_MAX;
-  if (on_host && !in_loop && !options.every_value && function.updates.empty()) slice_batches(function.body);
+  if (on_host && !in_loop && !options.every_value && function.updates.empty())
+    changed = slice_batches(function.body) || changed;
+  return changed;
 }
 
 }  // namespace cairn

@@ -11,7 +11,7 @@ namespace cairn {
 /// decomposed in turn; nodes in a group that an engine proposes are kept. Throws Error invalid_model, at the node, when
 /// a decomposition gives other types than its op. Returns the number of replaced nodes.
 size_t decompose(const Module& module, Function& function, const PlanOptions& options);
-/// make_scans, where the engines share the host's memory, then decompose.
-void prepare(const Module& module, Function& function, const PlanOptions& options);
+/// make_scans, where the engines share the host's memory, then decompose and more; whether that changed anything.
+bool prepare(const Module& module, Function& function, const PlanOptions& options);
 
 }  // namespace cairn

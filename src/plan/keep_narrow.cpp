@@ -47,17 +47,22 @@ class Narrowing {
  public:
   explicit Narrowing(Block& block) : block_(block) {}
 
-  void run() {
-    const bool any = std::any_of(block_.nodes.begin(), block_.nodes.end(), [](const auto& node) {
-      return !node->results.empty() && narrow_source(node->result(0));
+  bool run() {
+    const auto any_result = [&](auto is) {
+      return std::any_of(block_.nodes.begin(), block_.nodes.end(),
+                         [&](const auto& node) { return !node->results.empty() && is(node->result(0)); });
+    };
+    const bool widens = any_result(narrow_source), rounds = any_result([](const Value* value) {
+      return is_cast(value) && is_narrow(value);
     });
-    if (any) {
+    if (widens) {
       move_narrow();
       round_once();
       remove_dead(block_, nullptr);
       widen_at_users();
     }
-    round_params_again();
+    if (widens || rounds) round_params_again();
+    return widens || rounds;
   }
 
  private:
@@ -230,6 +235,6 @@ class Narrowing {
 
 }  // namespace
 
-void keep_narrow(Block& block) { Narrowing(block).run(); }
+bool keep_narrow(Block& block) { return Narrowing(block).run(); }
 
 }  // namespace cairn

@@ -6,6 +6,6 @@
 namespace cairn {
 
 /// Changes no bit of any result.
-void keep_narrow(Block& block);
+bool keep_narrow(Block& block);
 
 }  // namespace cairn

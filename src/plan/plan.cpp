@@ -79,12 +79,14 @@ class Planner {
     plan_->every_value = options.every_value;
   }
 
-  std::shared_ptr<const Plan> make() {
+  /// Null: `like_sibling`, and that cannot be.
+  std::shared_ptr<Plan> make(bool like_sibling) {
     const size_t code_before = code_made_on_this_thread();
     auto rest = cut_rest(*plan_->function);
     body_ = &plan_->function->body;
     uses_.emplace(*body_);
-    choose_items();
+    choose_items(like_sibling);
+    if (like_sibling && !sibling_) return nullptr;
     has_rest_ = rest != nullptr;
     if (rest) {
       plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_for_body(SIZE_MAX), packer_);
@@ -105,16 +107,17 @@ class Planner {
     estimate();
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
     const Function& function = *plan_->function;
-    const bool trains = !function.updates.empty() && function.body.params.size() > function.updates.size();
+    const bool trains = !earlier_ && !function.updates.empty() && function.body.params.size() > function.updates.size();
     plan_->contexts = std::make_unique<ContextPool>(options_.budget, plan_->own_bytes, trains);
     return std::move(plan_);
   }
 
  private:
-  void choose_items() {
+  void choose_items(bool like_sibling) {
     if (earlier_) sibling_ = Sibling::find(*earlier_, *plan_->function);
     auto items = sibling_ ? sibling_->items() : std::nullopt;
     if (!items) sibling_.reset();
+    if (!items && like_sibling) return;
     items_ = items ? std::move(*items) : make_items(*module_, *plan_->function, *uses_, options_);
     if (sibling_) plan_->sibling = earlier_->function;
     plan_->workers = sibling_ ? earlier_->workers : std::make_shared<WorkerChoice>();
@@ -331,7 +334,7 @@ class Planner {
       const bool served = sibling_ && earlier_->every_value == options_.every_value && sibling_->serves(number);
       step.step = served ? sibling_->step(number).step : item.engine->make(item.group, context);
       step.kernel = step.step->kernel();
-      step.cost = cost_of(item.group);
+      step.cost = served ? sibling_->step(number).cost : cost_of(item.group);
       for (size_t i = 0; i < item.group.inputs.size(); ++i)
         step.inputs.push_back(input_buffer(*step.step, item.group, i, space));
     } else {
@@ -646,9 +649,18 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer, const Plan* sibling) {
-  prepare(*module, *function, options);
-  auto plan = Planner(module, std::move(function), options, packer, sibling).make();
+  const bool rewritten = prepare(*module, *function, options);
+  auto plan = Planner(module, std::move(function), options, packer, sibling).make(false);
+  plan->rewritten = rewritten;
   tell_reference_steps(*plan, *module, options);
+  return plan;
+}
+
+std::shared_ptr<const Plan> make_plan_like(const Plan& sibling, std::shared_ptr<const Module> module,
+                                           std::unique_ptr<Function> function, const PlanOptions& options,
+                                           Packer& packer) {
+  auto plan = Planner(module, std::move(function), options, packer, &sibling).make(true);
+  if (plan) tell_reference_steps(*plan, *module, options);
   return plan;
 }
 

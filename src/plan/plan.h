@@ -90,6 +90,7 @@ struct Plan {
   double flops = 0;          // of all steps and scans, without other loops and branches
   double time = 0;           // ns that one worker takes by estimate, without loops and branches
   bool every_value = false;  // PlanOptions
+  bool rewritten = false;    // prepare() changed the function
   bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
@@ -139,6 +140,11 @@ class Program {
 /// `sibling`, a plan of the same function at other dims or null. Throws Error unsupported when no engine takes a node.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer, const Plan* sibling = nullptr);
+/// The same without what prepare() does, which did nothing to the sibling's function either; null when the choices of the sibling
+/// do not serve.
+std::shared_ptr<const Plan> make_plan_like(const Plan& sibling, std::shared_ptr<const Module> module,
+                                           std::unique_ptr<Function> function, const PlanOptions& options,
+                                           Packer& packer);
 
 /// A copy of the function for these input dims, with types inferred again and shape computations folded. Cheap values are
 /// computed again behind others rather than kept, unless `once`.

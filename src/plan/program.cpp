@@ -1,5 +1,7 @@
 // Programs: a function and its plans by input dims.
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "plan/context.h"
 #include "plan/plan.h"
@@ -11,6 +13,28 @@ namespace {
 
 constexpr size_t kMostPlans =
     64;  // per program, since a lookup is linear; the least recently used one is dropped first
+
+// Counts the time of the outermost planning on this thread.
+class PlanningTimer {
+ public:
+  explicit PlanningTimer(PlanBudget& budget) : budget_(budget), outermost_(!std::exchange(inside_, true)) {}
+  ~PlanningTimer() {
+    if (!outermost_) return;
+    inside_ = false;
+    budget_.planned(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - begin_).count()));
+  }
+  PlanningTimer(const PlanningTimer&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static thread_local bool inside_;
+
+  PlanBudget& budget_;
+  const bool outermost_;
+  const Clock::time_point begin_ = Clock::now();
+};
+
+thread_local bool PlanningTimer::inside_ = false;
 
 }  // namespace
 
@@ -52,9 +76,15 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
     return std::equal(key.begin(), key.end(), dims.begin(), dims.end());
   };
   if (auto plan = find(same, every_value)) return plan;
+  const PlanningTimer timer(*options_.budget);
   PlanOptions options = options_;
   options.every_value = every_value || options.every_value;
-  auto plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, sibling().get());
+  const auto earlier = sibling();
+  std::shared_ptr<const Plan> plan;
+  if (earlier && !earlier->rewritten && earlier->every_value == options.every_value)
+    plan = make_plan_like(*earlier, module_, specialise(*function_, dims, options.every_value), options, *packer_);
+  if (!plan)
+    plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, earlier.get());
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);

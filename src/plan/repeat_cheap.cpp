@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kFewest = 1 << 14;  // elements; a smaller tensor stays in a cache
 constexpr ptrdiff_t kLongest = 3;        // most nodes to repeat for one result, besides changes of type
-constexpr size_t kVisits = 100;       // bound of the search: nodes visited in all, per node of the block
+constexpr size_t kVisits = 2000;      // bound of the search: nodes visited in all, per node of the block
 
 /// Whether it gives floats another type, as mixed precision does behind every operator.
 bool changes_type(const Node& node) {
@@ -33,7 +33,11 @@ class Repeater {
   explicit Repeater(Block& block) : block_(block), uses_(block) {
     for (const auto& node : block.nodes) {
       position_.emplace(node.get(), position_.size());
-      for (const Value* input : node->inputs) last_use_[root(input)] = position_.at(node.get());
+      auto& makers = makers_.emplace_back();
+      for (const Value* input : node->inputs) {
+        last_use_[root(input)] = position_.at(node.get());
+        if (const auto found = position_.find(input->producer); found != position_.end()) makers.push_back(found->second);
+      }
     }
     for (const Value* result : block.results) last_use_[root(result)] = block.nodes.size();
     visits_ = kVisits * block.nodes.size();
@@ -88,23 +92,21 @@ class Repeater {
     size_t last = position_.at(users.back());
     for (const Node* user : users)
       for (const Node* next : uses_.users(user->result())) last = std::max(last, position_.at(next));
-    std::unordered_map<const Node*, bool> behind{{&node, false}};  // nodes that depend on it; true: through such others
+    enum : uint8_t { kApart, kBehind, kBeyond };  // depends on the node; also through nodes that cannot be fused with it
+    const size_t first = position_.at(&node);
+    std::vector<uint8_t> states(last - first + 1, kApart);
+    states[0] = kBehind;
     size_t parting = last;
-    for (size_t place = position_.at(&node) + 1; place <= last && visits_ > 0; ++place, --visits_) {
+    for (size_t place = first + 1; place <= last && visits_ > 0; ++place, --visits_) {
+      uint8_t& state = states[place - first];
+      for (const size_t maker : makers_[place])
+        if (maker >= first) state = std::max(state, states[maker - first]);
       const Node& at = *block_.nodes[place];
-      bool needs = false, others = false;
-      for (const Value* input : at.inputs) {
-        const auto found = behind.find(input->producer);
-        if (found == behind.end()) continue;
-        needs = true, others |= found->second;
-      }
-      others |= needs && !is_view(at) && !goes_along(at, node);
-      if (others) parting = std::min(parting, place);
-      if (needs) behind.emplace(&at, others);
+      if (state == kBehind && !is_view(at) && !goes_along(at, node)) state = kBeyond;
+      if (state == kBeyond) parting = std::min(parting, place);
     }
     const auto is_behind = [&](const Node* user) {
-      const auto found = behind.find(user);
-      return found != behind.end() && found->second && goes_along(*user, node);
+      return states[position_.at(user) - first] == kBeyond && goes_along(*user, node);
     };
     for (const Node* user : users) {
       const auto& next = uses_.users(user->result());
@@ -154,6 +156,7 @@ class Repeater {
   Block& block_;
   Uses uses_;
   std::unordered_map<const Node*, size_t> position_;
+  std::vector<std::vector<size_t>> makers_;  // by position: the positions of those that make the node's operands
   std::unordered_map<const Value*, size_t> last_use_;                             // by root
   std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node after them
   size_t visits_ = 0;

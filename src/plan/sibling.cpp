@@ -49,6 +49,9 @@ bool Sibling::match(const Function& function) {
   if (before.params.size() != now.params.size() || before.nodes.size() != now.nodes.size() ||
       before.results.size() != now.results.size() || earlier_->function->updates != function.updates)
     return false;
+  value_.reserve(2 * now.nodes.size());
+  node_.reserve(now.nodes.size());
+  unchanged_.reserve(now.nodes.size());
   const auto pair = [&](const auto& a, const auto& b) {
     value_.emplace(a.get(), b.get());
     return alike(a->type, b->type);

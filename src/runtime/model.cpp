@@ -436,6 +436,7 @@ ReferenceShare Model::expected_share(std::span<const Dims> dims) const {
 }
 
 size_t Model::plan_bytes() const { return impl_->plan_options.budget->used(); }
+uint64_t Model::planning_ns() const { return impl_->plan_options.budget->planning_ns(); }
 size_t Model::most_plan_bytes() const { return impl_->plan_options.budget->most(); }
 
 const Engine* find_engine(const std::string& name) {

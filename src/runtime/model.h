@@ -95,6 +95,8 @@ class Model {
   int threads() const;
   /// The approximate size of all plans and of the memory kept for their runs.
   size_t plan_bytes() const;
+  /// The time that planning has taken.
+  uint64_t planning_ns() const;
   /// The bound on plan_bytes().
   size_t most_plan_bytes() const;
   /// Makes (or finds) the plan for these input dims.

@@ -88,6 +88,19 @@ TEST_F(CpuGroups, variables_of_the_caller_are_updated_in_one_step_without_copies
   }
 }
 
+TEST_F(CpuGroups, a_long_chain_that_rounds_behind_every_operation_is_one_step) {
+  for (const char* type : {"f16", "bf16"}) {
+    std::string nodes = "%n0 = cast %x {dtype = f32}", last = "%n0";
+    for (int i = 0; i < 20; ++i) {
+      nodes += fmt::format("\n%p{} = {} {}, %y\n%h{} = cast %p{} {{dtype = {}}}\n%w{} = cast %h{} {{dtype = f32}}", i,
+                           i % 2 ? "mul" : "sub", last, i, i, type, i, i);
+      last = fmt::format("%w{}", i);
+    }
+    expect_steps(fmt::format("(%x: {}[90, 70], %y: f32[90, 70]) -> (%h19: {}[90, 70]) {{\n{}\nreturn %h19 }}", type, type, nodes),
+                 {"elementwise"});
+  }
+}
+
 TEST_F(CpuGroups, a_result_that_another_step_needs_first_stays_outside) {
   expect_steps(R"((%x: f32[40, 40]) -> (%y: f32[40, 40]) {
     %a = square %x

@@ -12,6 +12,8 @@
 #include "engines/cpu/integer_operands.h"
 #include "engines/cpu_reference.h"
 #include "ir/tensor.h"
+#include "ir/text.h"
+#include "ops/cases.h"
 
 namespace cairn {
 namespace {
@@ -287,6 +289,25 @@ TEST(CpuMatrixRegisters, sums_of_bf16_are_those_of_floats) {
 }
 
 // Weights that are packed in the run go into memory that holds anything.
+TEST(CpuMatrixRegisters, constants_of_bf16_are_multiplied_in_pairs) {
+  if (!machine_has_brain_products()) GTEST_SKIP() << "hardware: no dot products of bf16";
+  for (const auto& [number, pairs] : {std::pair("1.5", true), {"1.501", false}}) {
+    const std::string text = fmt::format(R"(module @m {{ func @main(%x: bf16[1, 5, 5, 4]) -> (%y: f32[1, 5, 5, 2]) {{
+      %w = constant {{value = f32[1, 1, 4, 2] ({}, -2.0, 0.25, 3.0, -1.0, 0.5, 7.0, -0.125)}}
+      %f = cast %x {{dtype = f32}}
+      %y = conv2d %f, %w
+      return %y }} }})",
+                                         number);
+    const auto fast = Model::make(parse(text), {.threads = 1, .optimise = false});
+    const auto slow = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    EXPECT_EQ(kernels_of(*fast).find("in pairs") != std::string::npos, pairs) << kernels_of(*fast);
+    std::mt19937_64 random(5);
+    const std::vector<Tensor> inputs{random_tensor(fast->inputs()[0].type, random)};
+    const auto wrong = difference(slow->run(inputs)[0], fast->run(inputs)[0], Precision::accumulate_f32);
+    EXPECT_FALSE(wrong) << *wrong;
+  }
+}
+
 TEST(CpuMatrixRegisters, what_lies_behind_a_panel_of_bf16_adds_nothing) {
   if (!machine_has_brain_products()) GTEST_SKIP() << "hardware: no dot products of bf16";
   for (const int64_t oc : {20, 100}) {

@@ -48,6 +48,11 @@ def test_a_wrong_precision_key_is_told(case, tmp_path, name, text):  # noqa: F81
     assert kind == "InvalidArgumentError" and text in told
 
 
+def test_deterministic_convolutions_keep_to_the_definition(case):  # noqa: F811
+    assert case("infinity", 1, script=SETTINGS)[0] == [0, 9 * 64]  # by Winograd's method all of a tile are no numbers
+    assert sum(case("infinity", 0, script=SETTINGS)[0]) >= 9 * 64
+
+
 @pytest.mark.parametrize("mode", [0, 1])
 def test_frozen_variables_are_constants_for_inference_alone(case, mode):  # noqa: F811
     found, report = case("frozen", mode, script=SETTINGS)

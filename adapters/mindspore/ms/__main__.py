@@ -102,7 +102,7 @@ def _restore_numpy():
     for name, value in {"bool": bool, "int": int, "float": float, "complex": complex, "object": object, "str": str}.items():
         if name not in vars(numpy):
             setattr(numpy, name, value)
-    for name, now in {"float_": "float64", "int0": "intp", "complex_": "complex128", "unicode_": "str_", "NaN": "nan", "Inf": "inf", "infty": "inf",
+    for name, now in {"float_": "float64", "int0": "intp", "complex_": "complex128", "unicode_": "str_", "NaN": "nan", "Inf": "inf", "PINF": "inf", "infty": "inf",
                       "product": "prod", "cumproduct": "cumprod", "alltrue": "all", "sometrue": "any", "trapz": "trapezoid"}.items():  # fmt: skip
         if name not in vars(numpy):
             setattr(numpy, name, getattr(numpy, now))

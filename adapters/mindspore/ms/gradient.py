@@ -7,15 +7,16 @@ A recorder's scope() is a context with
 """
 
 import contextlib
+import itertools
 
 import numpy
 
-from cairn.ms import core, promote
-from cairn.ms.refusal import WrongGradients
+from cairn.ms import core, promote, refusal
 from cairn.ms.tape import Scope
 from cairn.ms.tensor import Tensor
 
 _FLOAT = numpy.dtype("float32")
+_MOST_TRIED = 5  # of so many arguments of integers each choice is tried: which are indices is not known
 
 
 def scope():
@@ -78,36 +79,51 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     if numbers:
         return _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers)
     asked = [each for i in positions for each in tensors_of(arguments[i])]
-    if asked and not weights and all(promote.nptype(each).kind in "iu" for each in asked):
-        made = _of_integers(function, arguments, keywords, positions, seed, has_aux)
-        if made is not None:
+    kinds = {promote.nptype(each).kind for each in [*asked, *weights]}
+    if kinds & {"i", "u"} and kinds <= set("iub"):
+        found = _of_integers(function, arguments, keywords, positions, weights, seed, has_aux)
+        if found is not None:
             types = iter([promote.nptype(each) for each in asked])
-            made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in made]
-            return core.prepared(function)(*arguments, **(keywords or {})), made, []
+            made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in found[0]]
+            return core.prepared(function)(*arguments, **(keywords or {})), made, [promote.cast(*each) for each in zip(found[1], map(promote.nptype, weights))]
     return _differentiate(function, arguments, keywords, positions, weights, seed, has_aux)
 
 
-def _of_integers(function, arguments, keywords, positions, seed, has_aux):
-    """The gradients where integers count as float32 numbers: all of them, or those that the function takes as such; None without any."""
+def _of_integers(function, arguments, keywords, positions, weights, seed, has_aux):
+    """The gradients where integers count as float32 numbers: as many as the function takes as such; None without any."""
 
     def attempt(chosen):
         given = [_with_floats(each) if i in chosen else each for i, each in enumerate(arguments)]
         try:
-            with _mixing():
-                return _differentiate(function, given, keywords, positions, (), _with_floats(seed), has_aux)[1]
-        except WrongGradients:
+            with _mixing(), _floats_in(weights):
+                return _differentiate(function, given, keywords, positions, weights, _with_floats(seed), has_aux)[1:]
+        except refusal.WrongGradients:
             raise
-        except TypeError:
+        except (TypeError, ValueError):
             return None
 
-    made = attempt(positions)
-    if made is None and len(positions) > 1:
-        chosen = []
-        for each in positions:
-            trial = attempt([*chosen, each])
-            if trial is not None:
-                made, chosen = trial, [*chosen, each]
-    return made
+    whole = [i for i in positions if any(promote.nptype(each).kind in "iu" for each in tensors_of(arguments[i]))]
+    for count in range(len(whole), -1 if weights else 0, -1):
+        for chosen in itertools.combinations(whole, count) if len(whole) <= _MOST_TRIED else [whole][: count == len(whole)]:
+            made = attempt(chosen)
+            if made is not None:
+                return made
+    return None
+
+
+@contextlib.contextmanager
+def _floats_in(weights):
+    """Parameters of integers hold float32 numbers meanwhile, and what they held before afterwards."""
+    if weights and core.here.recorder is not None:
+        raise refusal.Uncaptured("gradients by Parameters of integers are taken outside of graphs")
+    before = [(each, each._array) for each in weights if promote.nptype(each).kind in "iu"]
+    try:
+        for each, array in before:
+            each._array = array.astype(_FLOAT)
+        yield
+    finally:
+        for each, array in before:
+            each._array = array
 
 
 def _of_numbers(function, arguments, keywords, positions, weights, seed, has_aux, numbers):

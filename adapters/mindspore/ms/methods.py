@@ -26,6 +26,8 @@ _PRIMITIVES = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "FloorDiv",
 
 
 def _refuse(symbol, x, other):
+    if hasattr(other, "of_parts"):  # a sparse tensor, whose reflected form is asked
+        return NotImplemented
     kind = type(other).__name__
     told = f"For '{_PRIMITIVES[symbol]}', the 1th input is a not support implicit conversion type: {kind}, and the value is {other}: " if symbol in _PRIMITIVES else ""
     raise TypeError(f"{told}unsupported operand type(s) for {symbol}: 'Tensor' and '{kind}'")

@@ -20,7 +20,9 @@ _HOMES = {
     "mindspore.dataset.engine": (
         ("mindspore.dataset", "mindspore.dataset.engine.datasets"),
         "datasets_audio datasets_standard_format datasets_text datasets_user_defined datasets_vision graphdata offload serializer_deserializer"),
-    "mindspore.nn": (("mindspore.nn",), "sparse acc"),
+    "mindspore.nn": (("mindspore.nn",), "sparse acc reinforcement"),
+    "mindspore.nn.reinforcement": (("mindspore.nn",), "tensor_array tensors_queue _tensors_queue _batch_read_write"),
+    "mindspore.nn.sparse": (("mindspore.nn",), "sparse"),
     "mindspore.nn.layer": (
         ("mindspore.nn",), "channel_shuffle combined dense flash_attention math padding quant rnn_cells rnn_utils thor_layer timedistributed transformer"),
     "mindspore.nn.loss": (("mindspore.nn",), ""),

@@ -20,7 +20,7 @@ _PARTS = {
 
 # Names that people will ask for: why not, and what works instead. Some can be imported, and refuse when they are called.
 REFUSED = {
-    "mindspore.nn.probability": ("distributions and bijectors are not supported", "random numbers of mindspore.ops"),
+    "mindspore.nn.probability.bnn_layers": ("layers of distributions are not supported", "nn.probability.distribution"),
     "mindspore.nn.transformer": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
     "mindspore.parallel.nn": ("ready transformers are not supported", "nn.Dense, ops.BatchMatMul and nn.Softmax"),
     "mindspore.nn.thor": ("second-order updates are not supported", "nn.Momentum"),
@@ -31,7 +31,7 @@ REFUSED = {
     "mindspore.nn.PipelineCell": ("pipelines over several devices are not supported", "the cell itself"),
     "mindspore.boost": ("boosted training is not supported", "nn.TrainOneStepCell"),
     "mindspore.rewrite": ("rewriting of source is not supported", "insert_child_to_cell of Cells"),
-    "mindspore.scipy": ("the functions of SciPy are not supported", "mindspore.numpy and mindspore.ops"),
+    "mindspore.scipy.optimize": ("optimisation of functions is not supported", "mindspore.scipy.linalg and nn.Momentum"),
     "mindspore.mint": ("functions of 2.3 and later are not supported", "mindspore.ops"),
     "mindspore.hub": ("downloads are not supported", "load_checkpoint"),
     "mindspore.load_distributed_checkpoint": ("checkpoints in parts are not supported", "load_checkpoint"),

@@ -67,6 +67,12 @@ class Primitive:
     def check_elim(self, *inputs):
         return False, None
 
+    def _infer(self, inputs):
+        """Calls what a subclass says of its results: it raises for inputs that it does not take."""
+        if all(hasattr(each, "shape") for each in inputs):
+            for name, asked in (("infer_shape", [list(x.shape) for x in inputs]), ("infer_dtype", [x.dtype for x in inputs])):
+                getattr(self, name, lambda *_: None)(*asked)
+
     def __call__(self, *inputs):
         if type(self) is Primitive:
             from mindspore.ops import _named
@@ -74,6 +80,7 @@ class Primitive:
             function = _named.function_of(self)
             if function is not None:
                 return function(*inputs)
+        self._infer(inputs)
         refuse(f"Primitive {self.name}", "has no computation here", "a Cell, or cairn.op,")
 
     def __deepcopy__(self, memo):

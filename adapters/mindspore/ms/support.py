@@ -14,8 +14,10 @@ from cairn.ms import names
 
 _MODULES = (
     "mindspore", "mindspore.context", "mindspore.common.dtype", "mindspore.common.initializer", "mindspore.nn",
-    "mindspore.nn.dynamic_lr", "mindspore.ops", "mindspore.ops.operations", "mindspore.ops.functional",
-    "mindspore.ops.composite", "mindspore.numpy", "mindspore.train", "mindspore.train.callback", "mindspore.amp",
+    "mindspore.nn.dynamic_lr", "mindspore.nn.probability.bijector", "mindspore.nn.probability.distribution",
+    "mindspore.nn.probability.dpn", "mindspore.ops", "mindspore.ops.operations", "mindspore.ops.functional",
+    "mindspore.ops.composite", "mindspore.numpy", "mindspore.scipy.linalg", "mindspore.scipy.sparse.linalg",
+    "mindspore.train", "mindspore.train.callback", "mindspore.amp",
     "mindspore.dataset", "mindspore.dataset.vision", "mindspore.dataset.transforms", "mindspore.dataset.text",
     "mindspore.mindrecord", "mindspore.communication", "mindspore.profiler", "mindspore.log",
 )  # fmt: skip

@@ -28,7 +28,7 @@ def _elements(data, dtype):
     try:
         made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
     except ValueError as error:  # lists of unequal length, or texts where numbers are wanted
-        raise Wrong(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
+        raise TypeError(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
     if made.dtype.kind not in "biufc":
         raise TypeError(f"For Tensor, input_data should hold numbers, but got elements of {made.dtype}.")
     if isinstance(data, numpy.ndarray) and made.ndim and not made.size:

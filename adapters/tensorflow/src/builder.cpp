@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "collectives.h"
 #include "edges.h"
 #include "engine.h"
 #include "tensorflow/core/framework/graph_to_functiondef.h"
@@ -255,6 +256,12 @@ class Builder {
     return functions_->AddFunctionDef(function);
   }
 
+  /// Whether TensorFlow's kernels may run what the engine does: with the same types, and where no other process counts on it.
+  bool may_choose(const std::string& graph) const {
+    return !making_.deterministic && making_.precision_mode.empty() && making_.custom_types.empty() &&
+           graph.find(kCollective) == std::string::npos;
+  }
+
   tf::Status replace() {
     std::vector<tf::NodeDefBuilder::NodeOut> plain, references[kGroups];
     tf::GraphDef variables;
@@ -287,12 +294,13 @@ class Builder {
     for (const auto& group : references) builder.Input(group);
     static constexpr const char* kCounts[kGroups] = {"n_float", "n_half", "n_bfloat16", "n_int32", "n_int64", "n_bool"};
     for (int i = 0; i < kGroups; ++i) builder.Attr(kCounts[i], static_cast<int>(references[i].size()));
+    const std::string graph = content();
     std::string found;
     tf::SerializeToStringDeterministic(variables, &found);
     tf::NodeDef def;
     TF_RETURN_IF_ERROR(builder.Attr("Tin", input_types)
                            .Attr("Tout", output_types)
-                           .Attr("graph", content())
+                           .Attr("graph", graph)
                            .Attr("variables", found)
                            .Attr("stock", stock_)
                            .Attr("stock_inputs", stock_inputs_)
@@ -306,6 +314,7 @@ class Builder {
                            .Attr("written", written)
                            .Attr("names", names)
                            .Attr("function", making_.title)
+                           .Attr("choose", may_choose(graph))
                            .Device(members_[0]->requested_device())
                            .Finalize(&def, true));
     tf::Status status;

@@ -19,7 +19,7 @@ struct Making {
   tf::FunctionLibraryDefinition* functions = nullptr;
   std::string title = {};  // of the function that the graph is the body of, or ""
   std::string precision_mode = {}, mixed_lists = {}, custom_types = {};  // as the engine takes them
-  bool deterministic = false;                       // convolutions by their definition alone
+  bool deterministic = false;                       // convolutions by their definition alone, nothing by measured times
   bool frozen = false;                              // variables that a cluster only reads are constants for it
   std::set<const tf::Node*> copied = {};            // constants and views that go into every cluster that reads them
   std::set<std::string> known = {};                 // nodes whose value follows from shapes

@@ -15,6 +15,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/shape_inference.h"
 #include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/util/determinism.h"
 #include "tensors.h"
 
 namespace cairn_tf {
@@ -52,6 +53,7 @@ class RandomStates : public tf::ResourceBase {
 struct Scratch {
   std::vector<CairnTensor> tensors;
   std::vector<int64_t> dims, values;
+  Sizes sizes;
   std::vector<tf::Tensor> held;
   std::vector<tf::core::RefCountPtr<tf::Var>> variables;
   std::vector<tf::TensorValue> references;  // to TF1 variables
@@ -101,21 +103,33 @@ class ClusterOp : public tf::AsyncOpKernel {
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
+    bool choose = false;
+    auto rule = SizeChoice::Rule::measured;
+    OP_REQUIRES_OK(construction, construction->GetAttr("choose", &choose));
+    OP_REQUIRES(construction, SizeChoice::read_rule(rule),
+                tf::errors::InvalidArgument("Cairn: CAIRN_NEW_SIZES should be engine, tensorflow or measured"));
+    choose = choose && !tf::OpDeterminismRequired() && !stock_.name().empty();
     std::string why;
     library_ = library(why);
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
     OP_REQUIRES_OK(construction, make_finders(*construction));
     written_.resize(static_cast<size_t>(construction->num_inputs()) + finders_.size());
     for (int i : written) written_[static_cast<size_t>(i)] = true;
-    program_ = program(*library_, name(), source);
+    program_ = program(*library_, name(), source, choose ? rule : SizeChoice::Rule::engine);
   }
 
   void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
     auto scratch = scratches_.take();
     Failure refusal;
-    bool uninitialised = false;
-    tf::Status status = Run(context, *this, *scratch, refusal, uninitialised).status();
+    bool uninitialised = false, elsewhere = false;
+    tf::Status status = Run(context, *this, *scratch, refusal, uninitialised, elsewhere).status();
     scratches_.give_back(std::move(scratch));
+    if (elsewhere) {
+      return run_stock(context, stock_.name(), [this, clock = Clock(), done = std::move(done)] {
+        program_->choice().stock_took(clock.ns());
+        done();
+      });
+    }
     bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !is_setting(refusal);
     if ((refused || uninitialised) && !stock_.name().empty()) {
       // An assignment that comes before the read of what has no value may be among the nodes.
@@ -169,12 +183,24 @@ class ClusterOp : public tf::AsyncOpKernel {
     return again_;
   }
 
+  tf::Status instantiate(tf::FunctionLibraryRuntime& functions, const std::string& function,
+                         tf::FunctionLibraryRuntime::Handle& handle) {
+    std::lock_guard lock(cutting_);
+    if (instance_.functions != &functions || instance_.name != function) {
+      TF_RETURN_IF_ERROR(functions.Instantiate(function, tf::AttrSlice(&stock_.attr()), &instance_.handle));
+      instance_.functions = &functions;
+      instance_.name = function;
+    }
+    handle = instance_.handle;
+    return tf::OkStatus();
+  }
+
   /// What the engine refuses when it sees the shapes, TensorFlow runs itself: the same nodes as a function.
   void run_stock(tf::OpKernelContext* context, const std::string& function, DoneCallback done) {
     tf::FunctionLibraryRuntime* functions = context->function_library();
     OP_REQUIRES_ASYNC(context, functions, tf::errors::Internal("Cairn: no function library"), done);
     tf::FunctionLibraryRuntime::Handle handle = 0;
-    OP_REQUIRES_OK_ASYNC(context, functions->Instantiate(function, tf::AttrSlice(&stock_.attr()), &handle), done);
+    OP_REQUIRES_OK_ASYNC(context, instantiate(*functions, function, handle), done);
     tf::FunctionLibraryRuntime::Options options(context->step_id());
     options.runner = context->runner();
     options.cancellation_manager = context->cancellation_manager();
@@ -197,9 +223,11 @@ class ClusterOp : public tf::AsyncOpKernel {
   class Run {
    public:
     /// `refusal` tells when the engine does not take the cluster in these shapes, `uninitialised` that a variable has no
-    /// value yet; nothing has been changed then.
-    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal, bool& uninitialised)
-        : context_(context), op_(op), scratch_(scratch), refusal_(refusal), uninitialised_(uninitialised) {
+    /// value yet, `elsewhere` that TensorFlow should run it; nothing has been changed then.
+    Run(tf::OpKernelContext* context, ClusterOp& op, Scratch& scratch, Failure& refusal, bool& uninitialised,
+        bool& elsewhere)
+        : context_(context), op_(op), scratch_(scratch), refusal_(refusal), uninitialised_(uninitialised),
+          elsewhere_(elsewhere) {
       const size_t count = inputs() + op.finders_.size();
       scratch.tensors.resize(count);
       scratch.locks.clear();
@@ -228,9 +256,21 @@ class ClusterOp : public tf::AsyncOpKernel {
       int64_t* dims = scratch_.dims.data();
       for (size_t i = 0; i < count; ++i) describe(scratch_.held[i], scratch_.tensors[i], dims);
       const auto& threads = *context_->device()->tensorflow_cpu_worker_threads();
-      auto code = op_.program_->compiled(scratch_.tensors.data(), count, threads.num_threads, refusal_);
+      const Program::Call call{scratch_.tensors.data(), count, scratch_.sizes};
+      op_.program_->read_sizes(call);
+      SizeChoice& choice = op_.program_->choice();
+      elsewhere_ = context_->function_library() && !op_.library_->watching() && choice.next_is_stock(scratch_.sizes);
+      if (elsewhere_) return tf::OkStatus();
+      const Clock clock;
+      double planning = 0;
+      auto code = op_.program_->compiled(call, threads.num_threads, refusal_, planning);
       if (!code) return to_status(refusal_, op_.name());
-      return run(*code, threads);
+      const uint64_t before = code->planning();
+      TF_RETURN_IF_ERROR(run(*code, threads));
+      planning += static_cast<double>(code->planning() - before);
+      if (code->random().empty()) choice.took(scratch_.sizes, clock.ns(), planning);  // streams of random numbers stay
+      op_.program_->tell_choice();
+      return tf::OkStatus();
     }
 
     tf::Status run(const Compiled& code, const tf::DeviceBase::CpuWorkerThreads& threads) {
@@ -395,7 +435,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     ClusterOp& op_;
     Scratch& scratch_;
     Failure& refusal_;
-    bool& uninitialised_;
+    bool &uninitialised_, &elsewhere_;
     bool locked_ = false;
     tf::Status allocation_, status_;
   };
@@ -411,6 +451,11 @@ class ClusterOp : public tf::AsyncOpKernel {
   tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
   std::vector<int> stock_inputs_;  // all but TF1 variables, which the function finds by name
   std::mutex cutting_;
+  struct {
+    const tf::FunctionLibraryRuntime* functions = nullptr;
+    std::string name;
+    tf::FunctionLibraryRuntime::Handle handle = 0;
+  } instance_;         // of the function that ran last in its place
   std::string again_;  // the function that runs when the engine has refused the cluster; empty before that
 };
 
@@ -443,6 +488,7 @@ REGISTER_OP("CairnCluster")
     .Attr("written: list(int) >= 0")
     .Attr("names: list(string) >= 0")
     .Attr("function: string")
+    .Attr("choose: bool")
     .Attr("stock: func")
     .Attr("stock_inputs: list(int) >= 0")
     .SetIsStateful()

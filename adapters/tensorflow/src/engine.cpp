@@ -58,7 +58,8 @@ bool load(Library& found, std::string& why) {
          one("cairn_model_input_count", found.model_input_count) && one("cairn_model_input", found.model_input) &&
          one("cairn_model_input_use", found.model_input_use) &&
          one("cairn_model_first_random_state", found.model_first_random_state) &&
-         one("cairn_model_memory", found.model_memory) && one("cairn_model_plan", found.model_plan) &&
+         one("cairn_model_memory", found.model_memory) && one("cairn_model_planning", found.model_planning) &&
+         one("cairn_watching", found.watching) && one("cairn_model_plan", found.model_plan) &&
          one("cairn_model_run", found.model_run);
 }
 
@@ -180,7 +181,7 @@ bool Program::Entry::widen(const Sizes& other, const std::vector<bool>& may_vary
   return true;
 }
 
-void Program::read_sizes(Call& call) const {
+void Program::read_sizes(const Call& call) const {
   call.sizes.clear();
   for (size_t i = 0; i < call.count; ++i) {
     const CairnTensor& argument = call.arguments[i];
@@ -257,17 +258,15 @@ bool Program::find(const Sizes& sizes, int threads, std::shared_ptr<const Compil
   return true;
 }
 
-std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, size_t count, int threads,
-                                                  Failure& failure) {
-  thread_local Sizes sizes;
-  Call call{arguments, count, sizes};
-  read_sizes(call);
+std::shared_ptr<const Compiled> Program::compiled(const Call& call, int threads, Failure& failure, double& spent) {
   std::shared_ptr<const Compiled> code;
-  if (find(sizes, threads, code, failure)) return code;
+  if (find(call.sizes, threads, code, failure)) return code;
   std::lock_guard one_at_a_time(compiling_);
-  if (find(sizes, threads, code, failure)) return code;
-  Entry entry{sizes, {}, threads};
+  if (find(call.sizes, threads, code, failure)) return code;
+  const Clock clock;
+  Entry entry{call.sizes, {}, threads};
   if (!make_open(call, entry)) compile(call, entry);
+  spent = clock.ns();
   if (!entry.code) failure = entry.failure;
   std::unique_lock lock(mutex_);
   entry.used->store(++uses_, std::memory_order_relaxed);
@@ -278,6 +277,10 @@ std::shared_ptr<const Compiled> Program::compiled(const CairnTensor* arguments, 
   entries_.push_back(std::move(entry));
   make_room();
   return entries_.back().code;
+}
+
+void Program::tell_choice() {
+  if (const std::string news = choice_.news(); !news.empty() && report_wanted()) report_new_sizes(name_, news);
 }
 
 bool Program::make_open(const Call& call, Entry& entry) {
@@ -386,15 +389,16 @@ void Program::compile(const Call& call, Entry& entry) {
   if (model) entry.code = std::make_shared<const Compiled>(library_, model, std::move(told));
 }
 
-std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source) {
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source,
+                                 SizeChoice::Rule rule) {
   static std::mutex mutex;
   static std::map<Source, std::weak_ptr<Program>> programs;
   static std::deque<std::shared_ptr<Program>> latest;
-  if (!source.frozen.empty()) return std::make_shared<Program>(library, name, source);
+  if (!source.frozen.empty()) return std::make_shared<Program>(library, name, source, rule);
   std::lock_guard lock(mutex);
   auto& entry = programs[source];
   auto found = entry.lock();
-  if (!found) entry = found = std::make_shared<Program>(library, name, source);
+  if (!found) entry = found = std::make_shared<Program>(library, name, source, rule);
   std::erase(latest, found);
   latest.push_back(found);
   if (latest.size() > kMostPrograms) latest.pop_front();

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "size_choice.h"
+
 namespace cairn_tf {
 
 /// The functions of libcairn.so that the adapter calls.
@@ -33,6 +35,8 @@ struct Library {
   decltype(&::cairn_model_input_use) model_input_use = nullptr;
   decltype(&::cairn_model_first_random_state) model_first_random_state = nullptr;
   decltype(&::cairn_model_memory) model_memory = nullptr;
+  decltype(&::cairn_model_planning) model_planning = nullptr;
+  decltype(&::cairn_watching) watching = nullptr;
   decltype(&::cairn_model_plan) model_plan = nullptr;
   decltype(&::cairn_model_run) model_run = nullptr;
 };
@@ -71,6 +75,8 @@ class Compiled {
   CairnModel* model() const { return model_; }
   /// That it keeps, and the bound that the engine has for one model.
   size_t bytes(size_t& most) const { return library_.model_memory(model_, &most); }
+  /// The ns that its runs have spent on plans.
+  uint64_t planning() const { return library_.model_planning(model_); }
   /// Inputs after the cluster's arguments: random states.
   const std::vector<Random>& random() const { return random_; }
   /// Makes the arguments those of model(); `dims` holds what they then point to. Allocates nothing when it has room.
@@ -96,18 +102,25 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
-/// Of a call: each argument's rank and dims, then the values of the fixed arguments.
-using Sizes = std::vector<int64_t>;
-
 /// The code of a cluster. Thread-safe.
 class Program {
  public:
-  Program(const Library& library, std::string name, Source source)
-      : library_(library), name_(std::move(name)), source_(std::move(source)) {}
+  Program(const Library& library, std::string name, Source source, SizeChoice::Rule rule)
+      : library_(library), name_(std::move(name)), source_(std::move(source)), choice_(rule) {}
 
-  /// The code for these arguments (all but the random states), whose node names are `argument_name(i)`; compiled where none
-  /// fits their sizes. Null and the reason in `failure` when the engine refuses. Allocates nothing when known.
-  std::shared_ptr<const Compiled> compiled(const CairnTensor* arguments, size_t count, int threads, Failure& failure);
+  /// Arguments (all but the random states), whose node names are `argument_name(i)`.
+  struct Call {
+    const CairnTensor* arguments;
+    size_t count;
+    Sizes& sizes;
+  };
+  void read_sizes(const Call& call) const;
+  /// The code for these arguments; compiled, for `spent` ns, where none fits their sizes. Null and the reason in `failure` when
+  /// the engine refuses. Allocates nothing when known.
+  std::shared_ptr<const Compiled> compiled(const Call& call, int threads, Failure& failure, double& spent);
+  /// Where runs go whose sizes hardly ever repeat.
+  SizeChoice& choice() { return choice_; }
+  void tell_choice();
 
  private:
   /// Code, and the sizes that it is for.
@@ -123,12 +136,6 @@ class Program {
     /// Opens what differs at `other`, and parts what is open and differs there; false where that cannot be.
     bool widen(const Sizes& other, const std::vector<bool>& may_vary);
   };
-  struct Call {
-    const CairnTensor* arguments;
-    size_t count;
-    Sizes& sizes;
-  };
-  void read_sizes(Call& call) const;
   std::vector<bool> may_vary(const Call& call) const;
   bool find(const Sizes& sizes, int threads, std::shared_ptr<const Compiled>& code, Failure& failure) const;
   /// Makes the entry one of open sizes that fits these as well as those of an earlier one; false: `entry` is unchanged.
@@ -142,6 +149,7 @@ class Program {
   const Library& library_;
   std::string name_;
   Source source_;
+  SizeChoice choice_;
   std::mutex compiling_;
   int compilations_ = 0;
   bool per_set_ = false;  // of sizes: open ones are refused, or cost more
@@ -152,7 +160,8 @@ class Program {
 
 /// The process' program of this source; it lives as long as anybody holds it, the latest ones longer. One that holds
 /// variables is its caller's alone.
-std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source);
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source,
+                                 SizeChoice::Rule rule = SizeChoice::Rule::engine);
 
 std::string argument_name(size_t index);
 Failure last_failure(const Library& library);

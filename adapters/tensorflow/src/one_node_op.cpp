@@ -33,7 +33,11 @@ class OneNodeOp : public tf::OpKernel {
       tensors[i] = {tensor.data(), {1, 0}, tensor.dims(), to_cairn(tensor.dtype()), dims[i].data(), nullptr, 0};
     }
     Failure refusal;
-    const auto code = program_->compiled(tensors.data(), tensors.size(), threads.num_threads, refusal);
+    Sizes sizes;
+    const Program::Call call{tensors.data(), tensors.size(), sizes};
+    program_->read_sizes(call);
+    double spent = 0;
+    const auto code = program_->compiled(call, threads.num_threads, refusal, spent);
     OP_REQUIRES(context, code, to_status(refusal, name()));
     OP_REQUIRES(context, code->random().empty(),
                 tf::errors::Unimplemented("Cairn: ", name(), ": draws random numbers"));

@@ -101,7 +101,15 @@ void report(const std::string& title, const std::vector<Node>& nodes, const std:
 void report_open_sizes(const std::string& cluster, int compilations, const std::string& why) {
   std::lock_guard lock(file().mutex);
   if (file().open.size() >= kMostGraphs) return;
-  file().open[cluster] = {{"compilations", compilations}, {"compiled_per_set", why}};
+  file().open[cluster]["compilations"] = compilations;
+  file().open[cluster]["compiled_per_set"] = why;
+  file().write();
+}
+
+void report_new_sizes(const std::string& cluster, const std::string& where) {
+  std::lock_guard lock(file().mutex);
+  if (file().open.size() >= kMostGraphs) return;
+  file().open[cluster]["new_sizes"] = where;
   file().write();
 }
 

@@ -76,7 +76,8 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
   const Node& node = *contraction.node;
   const Epilogue& epilogue = contraction.epilogue;
   parts.x_form = form_in(group, node.inputs[0]);
-  const Form weights = form_in(group, node.inputs[1]), precision = precision_in(group, node.inputs[1]);
+  const Form weights = form_in(group, node.inputs[1]);
+  const Form precision = weights_precision(group, node.inputs[1], parts.x_form);
   const NarrowEpilogue narrow = narrow_of(group, epilogue);
   if (!parts.covers && epilogue.residual && narrow.residual != narrow.result)
     return "adds elements of another type to those without taps";
@@ -280,6 +281,7 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   const int64_t groups = node.attr().integer("groups"), all = last_dim(node.inputs[1]);
   if (*element_count(node.result()->type.shape.sizes()) == 0) return "has no elements";
   const SlideSpec slide = convolution_of(node, node.inputs[0], node.result(), node.inputs[1]);
+  if (slide.channels == groups && not_f32(group)) return "convolutions by channels are faster as f32";
   Part part;
   ConvSpec& spec = part.spec = conv_spec(slide, all / groups);
   spec.ic = slide.channels / groups;

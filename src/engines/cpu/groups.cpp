@@ -19,9 +19,10 @@ namespace cairn {
 
 namespace {
 
-// Bounds of one element-wise program, whose virtual registers are tiles in the first-level cache.
+// Bounds of one element-wise program, whose virtual registers are tiles in the first-level cache. Nodes are counted without casts, which
+// mixed precision puts behind each of them; instructions with these.
 constexpr size_t kMostNodes = 48, kMostInputs = 16;
-static_assert(kMostNodes + kMostInputs <= ElementwiseProgram::kMostRegisters);
+constexpr size_t kMostInstructions = ElementwiseProgram::kMostRegisters - kMostInputs;
 
 bool is_float(const Value* value) {
   const DType dtype = value->type.dtype;
@@ -430,14 +431,21 @@ class Proposer {
   // becomes an output of the group, unless the group depends on such a user. Slices and rows gathered for this group only are read in place.
   void region(const Node& root) {
     std::vector<const Node*> nodes{&root};
+    size_t arithmetic = 0, instructions = 0;
+    const auto count = [&](const Node& node) {
+      arithmetic += !node.is("cast");
+      instructions += ElementwiseProgram::instructions_of(node);
+    };
+    count(root);
     for (size_t i = 0; i < nodes.size(); ++i)
       for (const Value* input : nodes[i]->inputs) {
         const Node* node = input->producer;
         if (!node || contains(nodes, node) || taken(*node) || !ElementwiseProgram::takes(*node)) continue;
+        if (arithmetic >= kMostNodes || instructions + 2 > kMostInstructions) continue;
         if (node->result()->type.shape != root.result()->type.shape) continue;
         if (leaves(*node, nodes) && (!is_float(node->result()) || leads_back(*node, nodes))) continue;
         nodes.push_back(node);
-        if (nodes.size() > kMostNodes || inputs_of(nodes) > kMostInputs) nodes.pop_back();
+        inputs_of(nodes) > kMostInputs ? nodes.pop_back() : count(*node);
       }
     const size_t computed = nodes.size();
     for (size_t i = 0; i < computed; ++i)
@@ -546,6 +554,14 @@ Form precision_in(const Group& group, const Value* value) {
   if (source == value) return Form::floats;
   while (value->producer->inputs[0] != source) value = value->producer->inputs[0];
   return form_of(value->type.dtype);
+}
+
+Form weights_precision(const Group& group, const Value* weights, Form x_form) {
+  const Form precision = precision_in(group, weights);
+  const Tensor* constant = constant_of(weights);
+  if (precision != Form::floats || x_form != Form::brains || !constant || constant->dtype() != kF32) return precision;
+  const auto fits = [](float value) { return (__builtin_bit_cast(uint32_t, value) & 0xffff) == 0; };
+  return std::ranges::all_of(constant->values<float>(), fits) ? Form::brains : Form::floats;
 }
 
 size_t index_of(const Group& group, const Value* value) {

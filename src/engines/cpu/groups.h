@@ -35,6 +35,9 @@ const Value* source_of(const Group& group, const Value* value);
 inline Form form_in(const Group& group, const Value* value) { return form_of(source_of(group, value)->type.dtype); }
 /// What the group rounds this value's source to before it widens it, or floats.
 Form precision_in(const Group& group, const Value* value);
+/// The same of a contraction's weights; of constants that were widened before, what they can be rounded to again without loss, if that is
+/// the form of what they are multiplied with.
+Form weights_precision(const Group& group, const Value* weights, Form x_form);
 /// The index of the value, or of its source, among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
 inline bool is_pooling(const Node& node) {

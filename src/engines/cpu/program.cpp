@@ -102,6 +102,8 @@ bool ElementwiseProgram::takes(const Node& node) {
   return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && find(node) != nullptr;
 }
 
+size_t ElementwiseProgram::instructions_of(const Node& node) { return rounds(node) ? 2 : 1; }
+
 bool ElementwiseProgram::reads_part(const Node& node) {
   constexpr int64_t kLeastRow = 4;  // floats, below which to look up an index for each costs more than a copy
   if (node.is("gather")) {
@@ -131,7 +133,7 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
       return "shapes differ inside the group";
     if (!is_number_or_bool(node->result()->type))
       return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
-    instructions += rounds(*node) ? 2 : 1;
+    instructions += instructions_of(*node);
   }
   for (const Value* output : group.outputs)
     if (output->type.dtype == kBool) return "a result is bool, takes floats";

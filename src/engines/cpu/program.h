@@ -18,6 +18,7 @@ class ElementwiseProgram {
  public:
   /// Whether there is an instruction for the node: element-wise on floats up to f32 and bools of known dims.
   static bool takes(const Node& node);
+  static size_t instructions_of(const Node& node);
   /// Whether it is a slice or a gathering of rows whose elements a program may read where they are, instead of a copy of them.
   static bool reads_part(const Node& node);
   /// Why the interpreter does not take the group, or nothing.
@@ -38,7 +39,7 @@ class ElementwiseProgram {
   bool reads_far() const;
 
   static constexpr int64_t kTile = kElementTile, kLargeTile = 2 * kTile;
-  static constexpr int kMostRegisters = 64;
+  static constexpr int kMostRegisters = 128;
 
  private:
   using Op = ElementOp;

@@ -155,6 +155,7 @@ Refusal refuses_fold(const Group& group) {
   const bool known = node.is("reduce_sum") || node.is("reduce_mean") || node.is("reduce_max") ||
                      node.is("reduce_min") || node.is("reduce_prod") || node.is("reduce_all") || node.is("reduce_any");
   if (!known) return "is another reduction";
+  if (is_narrow(node.result()->type.dtype)) return "floats of 16 bits are faster as f32";
   const int64_t results = count_of(sizes(node.result())), elements = count_of(sizes(node.inputs[0]));
   if (results > kMost || (results > 0 && elements / results > kMost)) return "has too many results or elements of one";
   return std::nullopt;

@@ -104,7 +104,11 @@ struct VectorTile final : TileCode {
       Xbyak::Label block;
       mov(ebx, blocks);
       L(block);
-      emit_steps(spec_.block_steps, run.pixels);
+      const int left = spec_.block_steps - emit_steps(spec_.block_steps, run.pixels);
+      if (left) {
+        add(r10, static_cast<int>(left * spec_.a_step_bytes));
+        add(r11, left * panel_bytes());
+      }
       end_block();
       dec(ebx);
       jnz(block, T_NEAR);
@@ -246,8 +250,8 @@ struct VectorTile final : TileCode {
     return 2 * spec_.ahead_lines < loops ? 0 : (spec_.ahead_lines + loops - 1) / loops;
   }
 
-  // r10 and r11 advance by whole iterations of the loop.
-  void emit_steps(int length, uint32_t pixels) {
+  // r10 and r11 advance by whole iterations of the loop, whose steps are the result.
+  int emit_steps(int length, uint32_t pixels) {
     const int longest = std::popcount(pixels) * vectors_ >= kMuchWork ? kLongestOfMuchWork : kLongestStraight;
     int loops = length <= longest ? 0 : length / kUnroll;
     if (loops) {
@@ -267,6 +271,7 @@ struct VectorTile final : TileCode {
       jnz(loop, T_NEAR);
     }
     for (int step = 0; step < length - loops * kUnroll; ++step) emit_step(step, pixels);
+    return loops * kUnroll;
   }
 
   Xbyak::Label table_at_;

@@ -136,7 +136,7 @@ Refusal read_forms(const Group& group, TileProblem& problem) {
   if (!problem.contraction.stored)
     if (auto reason = not_floats(group)) return reason;
   spec.x_form = form_in(group, problem.x), spec.weights_form = form_in(group, problem.weights);
-  spec.precision = precision_in(group, problem.weights);
+  spec.precision = weights_precision(group, problem.weights, spec.x_form);
   if (precision_in(group, problem.x) != Form::floats) return "rounds what it does not pack";
   spec.narrow = narrow_of(group, epilogue);
   if (can_pair(problem)) {

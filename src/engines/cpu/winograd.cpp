@@ -45,12 +45,16 @@ WinogradCode winograd_code(Isa isa, int64_t results) {
   return isa == Isa::avx512 ? winograd_avx512::code_for(results) : winograd_avx2::code_for(results);
 }
 
+int winograd_block(int64_t steps) {
+  constexpr int kApart = 16;
+  return steps >= 2 * kApart ? kApart : 0;
+}
+
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
-int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
+int64_t Winograd::best_results(const WinogradSpec& s, Isa isa, double gain) {
   constexpr double kFlopsPerLane = 10, kBytes = 10, kPackedBytes = 8;  // per ns
   constexpr double kVectorOfFour = 90, kVectorOfTwo = 31;              // ns
-  constexpr double kGain = 0.85;  // at most, of the other's time
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
   const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
@@ -66,14 +70,14 @@ int64_t Winograd::best_results(const WinogradSpec& s, Isa isa) {
     return static_cast<double>(taps);
   };
   double best =
-      kGain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
+      gain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
   int64_t results = 0;
-  for (int64_t each : {2, 4}) {
+  for (int64_t each = 2; each <= s.most_results; each += 2) {
     const auto tiles = static_cast<double>(s.tiles(each)), points = static_cast<double>((each + 2) * (each + 2));
     const double vectors = std::ceil(static_cast<double>(s.ic) / lane) + std::ceil(static_cast<double>(s.oc) / lane);
     const double found = time(points * tiles, tiles * vectors * (each == 4 ? kVectorOfFour : kVectorOfTwo), points);
     if (found < best)
-      best = found * (each == 2 ? kGain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
+      best = found * (each == 2 ? gain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
   }
   return results;
 }
@@ -127,7 +131,7 @@ void Winograd::add_rows(int64_t tiles) {
     for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
-    tile.block_steps = block_steps(spec_.ic);
+    tile.block_steps = spec_.packed_in_run ? winograd_block(spec_.ic) : block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
     tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));

@@ -21,6 +21,7 @@ struct WinogradSpec {
   int64_t n = 1, h = 1, w = 1, ic = 1, oc = 1, oh = 1, ow = 1, pad_top = 0, pad_left = 0;
   bool residual = false;
   bool packed_in_run = false;  // the kernel is no constant
+  int64_t most_results = 4;    // along a side of a tile: larger ones err more
   Activation activation;
 
   int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
@@ -49,11 +50,15 @@ struct WinogradCode {
 };
 WinogradCode winograd_code(Isa isa, int64_t results);
 
+/// The steps that products of so many steps sum apart in training (TileSpec::block_steps): fewer than products of the definition,
+/// since the way back from the points enlarges errors. It costs a tenth of the time.
+int winograd_block(int64_t steps);
+
 class Winograd {
  public:
-  /// Results along a side of a tile that need least time, by estimate, or 0 where the convolution by its definition does. The
-  /// same for any number of threads.
-  static int64_t best_results(const WinogradSpec& spec, Isa isa);
+  /// Results along a side of a tile that need least time, by estimate, or 0 where they need more than `gain` of the definition's.
+  /// The same for any number of threads.
+  static int64_t best_results(const WinogradSpec& spec, Isa isa, double gain = 0.85);
 
   /// `results`: 2 or 4 along a side of a tile.
   Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads);

@@ -62,6 +62,7 @@ void WinogradGradient::add_rows(int64_t tiles) {
     tile.rows = {{{0, 0, static_cast<int>(tiles), all}}};
     tile.a_step_bytes = x_loops_.v_tile * 4, tile.b_step_bytes = dy_loops_.v_tile * 4;
     tile.c_stride = m_row_;
+    tile.block_steps = winograd_block(tiles);
     const auto function = [&](bool adds) {
       tile.residual = adds;
       kernels_.push_back(TileKernel::make(tile));
@@ -120,6 +121,9 @@ std::string WinogradGradient::describe() const {
 
 namespace {
 
+constexpr int64_t kManyPixels = 1 << 16;  // whose sums in f32 err as much elsewhere as tiles of 4 x 4 do
+constexpr double kGain = 0.7;             // products of values that come from far are slower than the estimate
+
 Refusal read_winograd_gradient(const Group& group, WinogradSpec& spec, int64_t& results) {
   const Node& node = group.last();
   if (group.nodes.size() != 1 || !is_convolution(node, ConvRole::kernel_gradient)) return "is another operation";
@@ -130,7 +134,8 @@ Refusal read_winograd_gradient(const Group& group, WinogradSpec& spec, int64_t& 
   spec = {s.n, s.h, s.w, s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.pad_top, s.pad_left};
   spec.packed_in_run = true;  // the sums are written, and read to be finished
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
-  results = Winograd::best_results(spec, machine_isa());
+  if (spec.n * spec.oh * spec.ow < kManyPixels) spec.most_results = 2;
+  results = Winograd::best_results(spec, machine_isa(), kGain);
   if (results == 0) return "takes longer than the definition, by estimate";
   return refuses_kernel_gradient(group);  // which make_winograd_gradient() may make
 }

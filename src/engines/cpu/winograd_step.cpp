@@ -14,6 +14,8 @@ namespace cairn {
 
 namespace {
 
+constexpr int64_t kManyChannels = 64;  // whose sums by the definition err nearly as much as tiles of 4 x 4
+
 struct WinogradProblem {
   Contraction contraction;
   WinogradSpec spec;
@@ -56,6 +58,7 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   }
   spec.residual = contraction->epilogue.residual != nullptr;
   spec.packed_in_run = !constant_of(kernel);
+  if (spec.packed_in_run && spec.ic < kManyChannels) spec.most_results = 2;
   spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   problem.results = Winograd::best_results(spec, machine_isa());

@@ -8,6 +8,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/initializers.h"
 #include "frontends/onnx/narrow.h"
+#include "frontends/onnx/node_order.h"
 #include "frontends/values.h"
 #include "frontends/way_around.h"
 #include "ir/result_marks.h"
@@ -22,26 +23,6 @@ constexpr int kMostLevels = 64;
 std::string node_name(const Node& node, const std::string& prefix) {
   std::string_view own = !node.name.empty() ? node.name : node.outputs.empty() ? node.op : node.outputs.front();
   return prefix.empty() ? clean(own) : fmt::format("{}/{}", prefix, clean(own));
-}
-
-void collect_captures(const Graph& graph, std::set<std::string_view>& free) {
-  std::unordered_set<std::string_view> own;
-  for (const ValueInfo& input : graph.inputs) own.insert(input.name);
-  for (const TensorProto& tensor : graph.initializers) own.insert(tensor.name);
-  auto use = [&](std::string_view name) {
-    if (!name.empty() && !own.contains(name)) free.insert(name);
-  };
-  for (const Node& node : graph.nodes) {
-    for (std::string_view input : node.inputs) use(input);
-    for (const Attribute& attribute : node.attributes) {
-      if (!attribute.graph) continue;
-      std::set<std::string_view> inner;
-      collect_captures(*attribute.graph, inner);  // as deep as graphs are nested, which reading has bounded
-      for (std::string_view name : inner) use(name);
-    }
-    for (std::string_view output : node.outputs) own.insert(output);
-  }
-  for (const ValueInfo& output : graph.outputs) use(output.name);
 }
 
 }  // namespace

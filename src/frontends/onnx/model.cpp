@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "frontends/onnx/fields.h"
+#include "frontends/onnx/node_order.h"
 #include "frontends/script_line.h"
 
 namespace cairn::onnx {
@@ -186,6 +187,7 @@ Graph read_graph(Wire wire) {
       default: wire.skip();
     }
   }
+  sort_nodes(graph.nodes);
   return graph;
 }
 
@@ -227,6 +229,7 @@ Function read_function(Wire wire) {
       default: wire.skip();
     }
   }
+  sort_nodes(function.nodes);
   return function;
 }
 

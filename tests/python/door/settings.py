@@ -54,6 +54,21 @@ def precision(folder):
 
 
 @case
+def infinity(deterministic):
+    """How many results of a convolution with an infinity in its image are no numbers, and how many are infinite."""
+    fresh()
+    image = np.ones([2, 28, 28, 64], np.float32)
+    image[0, 13, 13, 5] = np.inf
+    x, kernel = tf.placeholder(tf.float32, image.shape), tf.get_variable("kernel", initializer=np.ones([3, 3, 64, 64], np.float32))
+    config = entry(True)
+    config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["deterministic"].i = int(deterministic)
+    with tf.Session(config=config) as s:
+        s.run(tf.global_variables_initializer())
+        y = s.run(tf.nn.conv2d(x, kernel, 1, "SAME"), {x: image})
+    return [int(np.isnan(y).sum()), int(np.isinf(y).sum())]
+
+
+@case
 def training(mode):
     """Losses of a classifier in that mode."""
     fresh()

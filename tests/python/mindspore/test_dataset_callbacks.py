@@ -71,7 +71,7 @@ class Syncs(WaitedDSCallback):
         self.log = log
 
     def sync_epoch_begin(self, train, at):
-        self.log.append(f"data epoch {at.cur_epoch_num} after {train.original_args().cur_epoch_num}")
+        self.log.append(f"data epoch {at.cur_epoch_num} after {train.original_args().cur_step_num}")
 
     def sync_step_begin(self, train, at):
         self.log.append(f"data step {at.cur_step_num} after {train.original_args().cur_step_num}")
@@ -98,7 +98,7 @@ def test_rows_wait_for_the_steps_before_them():
     log = []
     waits = Syncs(log)
     Model(First()).train(2, pairs().map(lambda x: x, callbacks=waits), dataset_sink_mode=False, callbacks=[Steps(log), waits])
-    assert log == ["step 1", "data step 2 after 1", "step 2", "data epoch 2 after 1", "data step 3 after 2", "step 3", "data step 4 after 3", "step 4"]
+    assert log == ["step 1", "data step 2 after 1", "step 2", "data epoch 2 after 2", "data step 3 after 2", "step 3", "data step 4 after 3", "step 4"]
 
 
 def test_a_row_that_waits_in_vain_is_told():

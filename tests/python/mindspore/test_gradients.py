@@ -381,3 +381,56 @@ def test_gradients_of_gradients_of_functions(mode):
     for wanted in (32, 48, 48, 24):
         function = ops.grad(function)
         assert np.isclose(function(Tensor(2.0)).asnumpy(), wanted)
+
+
+def test_the_gradient_of_an_argument_that_the_function_overwrites():
+    def overwrites(x):
+        x[0] = x[1] * 2
+        return x
+
+    given = Tensor(np.array([1.0, 3.0], np.float32))
+    assert ops.grad(overwrites)(given).asnumpy().tolist() == [0, 3]
+
+
+def test_gradients_taken_inside_of_a_bprop_leave_the_outer_ones():
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return x * x
+
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def construct(self, x):
+            return self.inner(x) + ops.grad(self.inner)(x)
+
+        def bprop(self, x, out, dout):
+            return (dout * 7,)
+
+    assert ops.grad(lambda x: x * Outer()(x) + x)(Tensor([2.0])).asnumpy() == 8 + 14 + 1
+
+
+def test_gradients_by_integers_beside_masks_and_weights():
+    x, mask = Tensor([1, 2, 3], ms.int32), Tensor([True, False, True])
+    by_x = ms.ops.grad(lambda x, mask: (x * x * mask).sum())(x, mask)
+    assert by_x.asnumpy().tolist() == [2, 0, 6]
+    weight = ms.Parameter(Tensor([4, 5, 6], ms.int32), name="weight")
+    net = nn.Cell()
+    net.weight = weight
+    net.construct = lambda x: (x * net.weight).sum()
+    slopes = ms.ops.GradOperation(get_by_list=True)(net, ms.ParameterTuple([weight]))(x)
+    assert slopes[0].asnumpy().tolist() == [1, 2, 3] and weight.asnumpy().tolist() == [4, 5, 6]
+
+
+def test_gradients_where_no_formula_reaches():
+    x = Tensor([[0.0, 0.0], [3.0, 4.0]], ms.float32)
+    cdist = ms.ops.operations.math_ops.Cdist(p=2.0)
+    slope = ms.ops.grad(lambda x: cdist(x, Tensor([[0.0, 0.0]], ms.float32)).sum())(x)
+    assert np.allclose(slope.asnumpy(), [[0, 0], [0.6, 0.8]])
+    table = Tensor(np.zeros((3, 2), np.float32))
+    added = ms.ops.operations.array_ops.IndexAdd(axis=0)
+    index, values = Tensor([0, 2], ms.int32), Tensor(np.ones((2, 2), np.float32))
+    held = ms.Parameter(table, name="held")
+    by_values = ms.ops.grad(lambda values: (added(held, index, values) * 3).sum())(values)
+    assert np.allclose(by_values.asnumpy(), 3)

@@ -94,3 +94,19 @@ def test_boxes_and_dilation():
         Tensor([[1, 1]], ms.float32),
     )
     assert out.asnumpy().ravel().tolist() == [4, 5, 7, 8]
+
+
+def test_regions_beyond_the_image_count_as_zeros():
+    image = ms.Tensor(np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4))
+    region = ms.Tensor([[0, 0.0, 0.0, 8.0, 8.0]], ms.float32)
+    made = P.ROIAlign(2, 2, 1.0, -1, 0)(image, region).asnumpy()[0, 0]  # 4 x 4 samples at the middles of pixels
+    at = np.minimum(np.arange(4) + 0.5, 3)
+    assert made[0, 0] == pytest.approx(np.mean(4 * at[:, None] + at)) and made[1].tolist() == [0, 0] and made[0, 1] == 0
+
+
+def test_numbers_beside_tensors_of_their_own_type():
+    mask = ms.Tensor([True, False])
+    assert ms.ops.select(mask, ms.Tensor([4, 5], ms.int32), 2).asnumpy().tolist() == [4, 2]
+    for x, number in ((ms.Tensor([4, 5], ms.int32), 2.0), (ms.Tensor([4, 5], ms.float32), 2)):
+        with pytest.raises(TypeError):
+            ms.ops.select(mask, x, number)

@@ -279,3 +279,35 @@ def test_lstm_cell_of_the_first_releases_takes_its_weight():
     h = Tensor(normal(1, 2, 4))
     made = nn.LSTMCell(3, 4)(Tensor(normal(5, 2, 3)), h, h, Tensor(normal(4 * 4 * (3 + 4 + 2), 1, 1)))
     assert made[0].shape == (5, 2, 4) and made[1].shape == made[2].shape == (1, 2, 4)
+
+
+def test_pads_of_other_numbers_of_axes_and_bad_pads():
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
+    assert nn.ConstantPad2d((0, 1), 9.0)(x).asnumpy()[0, 0].tolist() == [0, 1, 2, 9]
+    assert nn.ConstantPad1d((-1, 0), 9.0)(x).asnumpy()[0, 0].tolist() == [1, 2]
+    for error, padding in ((TypeError, "1"), (TypeError, ("1", 1)), (ValueError, (1, 1, 1)), (ValueError, (-1, 1))):
+        with pytest.raises(error):
+            nn.ReflectionPad1d(padding)
+    with pytest.raises(ValueError):
+        nn.ConstantPad1d((1,) * 8, 0.0)(x)
+
+
+def test_a_layer_that_did_not_call_its_base():
+    class Hasty(nn.Cell):
+        def __init__(self):
+            self.number = 1
+
+        def construct(self):
+            return self.number
+
+    with pytest.raises(AttributeError, match=r"super\(\).__init__\(\)"):
+        Hasty()()
+
+
+def test_images_of_other_shapes_are_told_before_other_types():
+    one, other = Tensor(np.ones((2, 3, 16, 16))), Tensor(np.ones((2, 3, 8, 8)))
+    for layer in (nn.SSIM(), nn.PSNR()):
+        with pytest.raises(ValueError):
+            layer(one, other)
+    with pytest.raises(ValueError):
+        nn.SSIM(k1=1.0)

@@ -1,5 +1,6 @@
 """HyperMap, MultitypeFuncGraph, clipping."""
 
+import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, ops
@@ -63,3 +64,18 @@ def test_clip_by_global_norm(norm):
 def test_bad_arguments_of_clipping(arguments, error):
     with pytest.raises(error):
         ops.clip_by_global_norm(*arguments)
+
+
+def test_a_map_over_an_axis_captures_one_position():
+    ms.set_context(mode=ms.GRAPH_MODE)
+    seen = []
+
+    def row(x, y):
+        seen.append(1)
+        return ops.ReduceSum()(x * y, 0), x
+
+    x, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([1, 2, 3], np.float32)
+    totals, rows = ops.vmap(row, in_axes=(0, None))(Tensor(x), Tensor(y))
+    assert np.array_equal(totals.asnumpy(), x @ y) and np.array_equal(rows.asnumpy(), x)
+    assert len(seen) < 4
+    ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -81,7 +81,7 @@ def test_names_of_metrics():
     (lambda: nn.Accuracy("other"), TypeError), (lambda: nn.Accuracy().eval(), RuntimeError), (lambda: nn.Accuracy().update(1), ValueError),
     (lambda: nn.Accuracy().update(Tensor(SCORES), Tensor(np.ones((5,)))), ValueError), (lambda: nn.get_metric_fn("nothing"), KeyError),
     (lambda: nn.TopKCategoricalAccuracy("a"), TypeError), (lambda: nn.TopKCategoricalAccuracy(0), ValueError), (lambda: nn.Fbeta(0), ValueError),
-    (lambda: nn.get_metric_fn("occlusion_sensitivity"), NotImplementedError), (lambda: nn.get_metrics(1), TypeError),
+    (lambda: nn.get_metrics(1), TypeError),
 ])  # fmt: skip
 def test_wrong_use(act, error):
     with pytest.raises(error):
@@ -121,3 +121,46 @@ def test_distances_of_edges_as_mindspore_gives_them(name, settings, wanted):
     assert np.isclose(metric.eval(), wanted)
     with pytest.raises(ValueError):
         metric.update(1)
+
+
+def test_names_are_a_list_in_order():
+    assert nn.metrics.names() == sorted(nn.metrics.names()) and {"F1", "loss", "mse", "top_1_accuracy"} < set(nn.metrics.names())
+
+
+def weighted(weights):
+    model = nn.Dense(weights.shape[1], 2, weight_init=Tensor(weights), has_bias=False)
+    return nn.SequentialCell(nn.Flatten(), model)
+
+
+def test_what_a_score_loses_where_its_image_is_covered():
+    weights, image = np.array([[0.1, 0.8, 0.1, 0.1], [1, 1, 1, 1]], np.float32), np.array([[0.1, 0.2, 0.3, 0.4]], np.float32)
+    metric = nn.get_metric_fn("occlusion_sensitivity")
+    np.testing.assert_allclose(measured(metric, (weighted(weights), image, np.array(1))), [0.3, 0.6, 1.0, 0.9], rtol=1e-5)
+    metric = nn.OcclusionSensitivity(margin=1, n_batch=3, pad_val=1.0)
+    np.testing.assert_allclose(measured(metric, (weighted(weights), image, np.array(0))), [-0.09, -0.73, -0.71, -0.13], rtol=1e-4)
+
+
+def test_the_covered_places_of_a_box():
+    each = np.arange(24, dtype=np.float32)
+    model, image = weighted(np.stack([each, each**2])), each.reshape(1, 2, 3, 4)
+    wanted = [[[64, 190, 350], [576, 1430, 2070]], [[5888, 13124, 16036], [12672, 27700, 32724]]]  # by MindSpore 2.10
+    found = measured(nn.OcclusionSensitivity(margin=1, b_box=[-1, -1, 1, 2, 0, 2]), (model, image, np.array(1)))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    for given in ({"pad_val": False}, {"margin": True}, {"n_batch": True}, {"b_box": 3}):
+        with pytest.raises(TypeError):
+            nn.OcclusionSensitivity(**given)
+    metric = nn.OcclusionSensitivity(b_box=[0, 1])
+    for error, act in ((RuntimeError, metric.eval), (ValueError, lambda: metric.update(image)), (ValueError, lambda: metric.update(model, image, np.array(1)))):
+        with pytest.raises(error):
+            act()
+
+
+@pytest.mark.parametrize("error, act", [
+    (TypeError, lambda: nn.ConfusionMatrixMetric(calculation_method=1)), (TypeError, lambda: nn.BleuScore(n_gram="3")),
+    (ValueError, lambda: nn.ROC().update(np.ones((3, 3)), np.ones(2))), (ValueError, lambda: nn.ROC().update(np.ones(3), np.ones((3, 3)))),
+    (RuntimeError, lambda: nn.Perplexity().update(np.ones((3, 3)), np.ones(2, np.int32))),
+    (ValueError, lambda: nn.Accuracy().set_indexes([0.0, 1])),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(error, act):
+    with pytest.raises(error):
+        act()

@@ -28,7 +28,7 @@ np.transpose(a); np.expand_dims(a, (0, 2)); np.squeeze(a[None]); np.reshape(a, (
 np.concatenate((a, n), axis=1); np.append(a, b); np.stack((a, a), 1); np.vstack((a, b)); np.hstack((a, a)); np.dstack((a, a)); np.column_stack((b, b))
 np.atleast_2d(b); np.atleast_3d(a); np.array_split(b, 3); np.split(a, 2, 1); np.vsplit(a, 3); np.hsplit(a, 2); np.flip(a); np.fliplr(a); np.flipud(a)
 np.rot90(a); np.rot90(a, 3); np.roll(a, 1, 0); np.roll(a, 2); np.tile(a, (2, 1)); np.repeat(a, 2, 1); np.repeat(b, (1, 2, 0, 1)); np.broadcast_to(b, (2, 4))
-np.where(n > 0, a, 0.0); np.take(a, v, axis=1); np.take_along_axis(a, np.argsort(a), 1); np.unique(v); np.unique(v, return_inverse=True)
+np.where(n > 0, a, 0.0); np.take(a, v, axis=1); np.take_along_axis(a, np.argsort(a), 1)
 np.select([n > 2, n < 0], [a, -a]); np.trace(a); np.diag(b); np.diag(a, 1); np.diag(b, -1); np.diagonal(a); np.tril(a, 1); np.triu(a, -1)
 np.meshgrid(b, v); np.full((2, 3), 1.5); np.zeros((2, 3)); np.ones(3); np.zeros_like(n); np.full_like(a, 2); np.arange(5); np.arange(1, 2, 0.25)
 np.linspace(0, 1, 5); np.linspace(0, 1, 5, endpoint=False); np.logspace(0, 2, 3); np.geomspace(1, 8, 4); np.eye(3, k=1); np.identity(3); np.tri(3)
@@ -63,3 +63,20 @@ def test_random_numbers_and_constants():
     again = mnp.rand(2, 3).asnumpy(), mnp.randn(4).asnumpy(), mnp.randint(0, 5, (6,)).asnumpy()
     assert all(numpy.array_equal(x, y) for x, y in zip(first, again))
     assert mnp.pi == numpy.pi and mnp.newaxis is None
+
+
+def test_unique_keeps_the_order_of_first_places():
+    values, places = mnp.unique(ms.Tensor([[3.0, 1.0], [3.0, 2.0]]), return_inverse=True)
+    assert values.asnumpy().tolist() == [3, 1, 2] and places.asnumpy().tolist() == [0, 1, 0, 2]
+    assert mnp.unique(ms.Tensor([3, 1, 3])).asnumpy().tolist() == [3, 1]
+
+
+def test_rules_that_numpy_has_as_well():
+    assert mnp.asfarray([1, 2]).dtype == ms.float32 and mnp.asfarray([1, 2], ms.float16).dtype == ms.float16
+    assert mnp.blackman(0).shape == (0,) and mnp.hamming(1).asnumpy().tolist() == [1]
+    x, places = mnp.arange(6).reshape(2, 3), mnp.array([[0], [1]])
+    assert mnp.take_along_axis(x, places, 1).asnumpy().tolist() == [[0], [4]]
+    assert mnp.cumsum(mnp.array([100, 100], ms.int8)).asnumpy().tolist() == [100, 200]
+    for make in (lambda: mnp.sum(x, axis=(0, 0)), lambda: mnp.rand(-1), lambda: mnp.randint(3, 3)):
+        with pytest.raises(ValueError):
+            make()

@@ -167,3 +167,16 @@ def test_values_of_mindspore_itself(source, tmp_path):
         except (AssertionError, KeyError) as error:
             wrong.append(f"{case.expression}: {error}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_errors_name_the_primitive():
+    from mindspore import Tensor
+    from mindspore.ops import operations as P
+
+    x = Tensor(np.ones((2, 3, 5), np.float32))
+    for name, make in (("ReduceMean", lambda: P.ReduceMean()(x, 5)), ("Softmax", lambda: P.Softmax(axis=4)(x))):
+        with pytest.raises(ValueError, match=name):
+            make()
+    with pytest.raises(TypeError, match="BiasAdd"):
+        P.BiasAdd()(Tensor([True]), Tensor([True]))
+    assert P.Pow()(Tensor([True, False, False]), Tensor([True, True, False])).asnumpy().tolist() == [True, False, True]

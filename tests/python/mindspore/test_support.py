@@ -75,8 +75,8 @@ def test_nine_of_ten_uses_of_names_in_official_scripts_are_supported(capsys):
 
 
 @pytest.mark.parametrize("line, words", [
-    ("from mindspore.nn.probability import Normal", "mindspore.nn.probability: .* use random numbers of mindspore.ops"),
-    ("from mindspore.nn.probability.distribution import Normal", "mindspore.nn.probability: "),
+    ("from mindspore.nn.probability.bnn_layers import ConvReparam", "probability.bnn_layers: .* use nn.probability.distribution"),
+    ("from mindspore.nn.transformer import Transformer", "mindspore.nn.transformer: "),
     ("import mindspore.mint.nn", "mindspore.mint: .* use mindspore.ops"),
     ("import mindspore.hubb", "mindspore.hubb is not supported"),
 ])

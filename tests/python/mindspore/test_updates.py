@@ -32,8 +32,11 @@ def test_scatter(mode):
     getattr(P, "ScatterNd" + mode)()(by_vectors, Tensor(ROWS[:, None]), Tensor(U))
     for each in (made, own, by_vectors):
         np.testing.assert_allclose(each.asnumpy(), expected_of(mode), rtol=1e-6)
+    plain = Tensor(X)  # outside of graphs a Tensor is written as well
+    getattr(P, "Scatter" + mode)()(plain, Tensor(ROWS), Tensor(U))
+    np.testing.assert_allclose(plain.asnumpy(), expected_of(mode), rtol=1e-6)
     with pytest.raises(TypeError):
-        getattr(P, "Scatter" + mode)()(Tensor(X), Tensor(ROWS), Tensor(U))
+        getattr(P, "Scatter" + mode)()(X, Tensor(ROWS), Tensor(U))
 
 
 def test_assign():
@@ -118,7 +121,8 @@ def test_gradients_that_a_function_changes():
 def test_order_status_and_one_rank():
     x = Tensor(X)
     F.control_depend(x, x), P.ControlDepend()(x, x)
-    assert P.NPUAllocFloatStatus()().shape == P.NPUGetFloatStatus()(x).shape == P.NPUClearFloatStatus()(x).shape == (8,)
+    status = P.NPUAllocFloatStatus()()
+    assert status.shape == P.NPUGetFloatStatus()(status).shape == P.NPUClearFloatStatus()(status).shape == (8,)
     assert P.FloatStatus()(Tensor(np.array([1.0, np.inf], np.float32))).asnumpy().tolist() == [1.0]
     assert np.array_equal(P.AllReduce(P.ReduceOp.SUM)(x).asnumpy(), X)
     own = Parameter(Tensor(X), name="x")

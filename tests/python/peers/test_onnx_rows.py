@@ -251,3 +251,26 @@ def test_axes_known_only_in_a_run_stop_it_where_they_do_not_fit():
     for axis in (1, 3, -4):
         with pytest.raises(cairn.Error):
             model.run({"x": x, "axes": np.array([axis])})
+
+
+def test_nodes_may_stand_before_those_that_they_read():
+    """Converters to float16 put casts at the end; ONNX Runtime takes such files."""
+    number = lambda name, kind=TensorProto.FLOAT: helper.make_tensor_value_info(name, kind, [3])  # noqa: E731
+    branch = helper.make_graph([helper.make_node("Neg", ["late"], ["inner"])], "branch", [], [number("inner")])
+    nodes = [
+        helper.make_node("Add", ["chosen", "late"], ["y"]),
+        helper.make_node("If", ["positive"], ["chosen"], then_branch=branch, else_branch=branch),
+        helper.make_node("Mul", ["x", "x"], ["late"]),
+        helper.make_node("Cast", ["flag"], ["positive"], to=TensorProto.BOOL),
+    ]
+    inputs = [number("x"), helper.make_tensor_value_info("flag", TensorProto.FLOAT, [])]
+    graph = helper.make_graph(nodes, "graph", inputs, [number("y")])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    x = weights(3)
+    assert np.array_equal(load(data).run({"x": x, "flag": np.float32(1)})["y"], np.zeros(3, np.float32))
+
+    nodes = [helper.make_node("Add", ["x", "b"], ["y"]), helper.make_node("Neg", ["y"], ["b"])]
+    graph = helper.make_graph(nodes, "graph", [number("x")], [number("y")])
+    circle = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    with pytest.raises(cairn.Error, match="input 'b' is not made before it"):
+        load(circle)

@@ -6,6 +6,7 @@ it an error. `statistics` counts what was captured, run and refused."""
 import bisect
 import functools
 import os
+import re
 import sys
 import traceback
 import types
@@ -255,7 +256,7 @@ def _captured(target, signature, arguments, keywords):
     except Exception as error:
         if "that has ended" in str(error):
             raise Uncaptured("a tensor of a branch or loop is kept by Python and used outside of it") from error
-        unknown = source.undefined_name(error) or _missing_return(error) or _zero_divisor(error)
+        unknown = source.undefined_name(error) or _missing_return(error) or _zero_divisor(error) or _given_twice(error)
         if unknown is not None:
             raise unknown from error
         raise
@@ -297,6 +298,12 @@ def _zero_divisor(error):
         return None
     modulo = "division" not in str(error)
     return ValueError("Cannot perform modulo operation on zero." if modulo else "The divisor could not be zero. But the divisor is zero now.")
+
+
+def _given_twice(error):
+    """What is said of an argument that a call gives by place and by name."""
+    found = isinstance(error, TypeError) and re.search("got multiple values for argument '(.*)'", str(error))
+    return TypeError(f"Multiply values for specific argument: {found[1]}") if found else None
 
 
 def _missing_return(error):

@@ -4,7 +4,7 @@ from types import FunctionType
 
 import numpy
 from cairn.ms.promote import cast, together
-from cairn.ms.refusal import Wrong
+from cairn.ms.refusal import Uncaptured, Wrong
 from cairn.ms.tensor import Tensor
 
 from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
@@ -111,6 +111,8 @@ class _Join:
         if name != RESULT and isinstance(a, FunctionType) and isinstance(b, FunctionType):
             return lambda handles: Undefined(name, f": each branch of the condition at {place_of(self._line)} makes a function of its own")
         if not all(isinstance(each, Tensor) or is_number(each) for each in (a, b)):
+            if any(isinstance(each, numpy.ndarray) for each in (a, b)):
+                raise Uncaptured(f"'{name}' is a NumPy array that depends on a tensor", self._line)
             self._fail(name, a, b)
         return self._tensors(name, a, b)
 

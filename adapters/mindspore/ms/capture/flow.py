@@ -52,6 +52,10 @@ def set_attribute(target, name, value, line):
     own = graph()
     if own is not None and isinstance(held, Tensor) and hasattr(held, "requires_grad") and held is not value:
         if isinstance(value, Tensor) and not hasattr(value, "requires_grad"):
+            of, into = promote.nptype(value), promote.nptype(held)
+            if promote.together(of, into) != into:
+                raise TypeError("Data type conversion of 'Parameter' is not supported, so data type "
+                                f"{into} cannot be converted to data type {of} automatically, at {place_of(line)}.")  # fmt: skip
             core.assign(held, value)
             return
         if not isinstance(value, (Tensor, int, float)):
@@ -144,8 +148,8 @@ def call(function, *arguments, _cairn_line=None, **keywords):
         return function(*arguments, **keywords)
     if function is builtins.print and not keywords:
         return graph().show(*map(seen, arguments))
-    if function is zip and not arguments:
-        raise ValueError("The zip operator must have at least 1 argument, but the size of arguments is 0.")
+    if function in _CHECKED:
+        _CHECKED[function](*arguments, **keywords)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:
         if function is divmod and any(map(is_symbolic, arguments)):
             place = place_of(_cairn_line)
@@ -171,6 +175,34 @@ def _argument(x):
 
 
 _TYPES = (int, float, bool, range)
+
+
+def _check_zip(*rows):
+    if not rows:
+        raise ValueError("The zip operator must have at least 1 argument, but the size of arguments is 0.")
+
+
+def _check_map(*given):
+    rows = given[1:]
+    if not rows:
+        raise ValueError("The Map operator must have at least two arguments.")
+    if any(isinstance(each, (int, float, str)) for each in rows):
+        raise TypeError(f"Map can only be applied to list, tuple, but got {', '.join(type(each).__name__ for each in rows)}.")
+    kinds = [list if isinstance(each, list) else tuple if isinstance(each, tuple) else None for each in rows]
+    if any(kinds) and len(set(kinds)) > 1:
+        raise TypeError("The types of arguments in Map must be consistent, but they are not.")
+    if all(kinds) and len(set(map(len, rows))) > 1:
+        raise ValueError(f"For 'Map', the length of {kinds[0].__name__}s must be the same.")
+
+
+def _check_enumerate(rows=None, start=0):
+    if rows is None or isinstance(rows, (int, float)):
+        raise TypeError(f"For 'enumerate', the 'first input' should be tuple or list or tensor, but got {type(rows).__name__}.")
+    if not isinstance(start, (int, Tensor)):
+        raise TypeError(f"For 'enumerate', the 'start' should be a const int number, but got {type(start).__name__}.")
+
+
+_CHECKED = {zip: _check_zip, map: _check_map, enumerate: _check_enumerate}
 
 
 def _builtin(function, arguments):

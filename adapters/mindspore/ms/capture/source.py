@@ -80,7 +80,8 @@ def undefined_name(error):
         for name, line in _global_names(code):
             if name not in known and not hasattr(builtins, name):
                 text = linecache.getline(code.co_filename, line).strip()
-                return NameError(f"The symbol '{name}' is not defined.\nIn file {code.co_filename}({line})\n    {text}")
+                said = f"The name '{name}' is not defined, or not supported in graph mode. The symbol '{name}' is not defined."
+                return NameError(f"{said}\nIn file {code.co_filename}({line})\n    {text}")
     return None
 
 

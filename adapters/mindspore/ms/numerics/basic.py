@@ -55,7 +55,10 @@ def axes_of(axis, rank):
     for each in axes:
         if not -max(rank, 1) <= each < max(rank, 1):
             raise ValueError(f"axis must be in [{-rank}, {rank}), found {each}")
-    return sorted({int(each) % max(rank, 1) for each in axes}) if rank else []
+    made = sorted({int(each) % max(rank, 1) for each in axes})
+    if len(made) != len(axes):
+        raise ValueError(f"duplicate value in axis: {axis}")
+    return made if rank else []
 
 
 def swapped(x, a, b):

@@ -217,7 +217,7 @@ def test_dropouts():
     assert out.shape == (2, 1, 2, 3) and mask.dtype == ms.bool_
     out, mask = P.Dropout3D(keep_prob=0.5)(Tensor(np.ones((2, 1, 2, 3, 3), np.float32)))
     assert out.shape == (2, 1, 2, 3, 3)
-    for bad, error in ((0, ValueError), (1.5, ValueError), ("1", (TypeError, ValueError))):
+    for bad, error in ((0.0, ValueError), (1, TypeError), (1.5, ValueError), ("1", (TypeError, ValueError))):
         with pytest.raises(error):
             nn.Dropout(keep_prob=bad)
 

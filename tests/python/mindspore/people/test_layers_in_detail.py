@@ -172,6 +172,9 @@ def test_transformer_like_layers_absent_or_right():
     assert a is None and (out is None or out[0].shape == (4, 2, 8))
 
 
-def test_bijector_and_thor_refused():
-    with pytest.raises((AttributeError, NotImplementedError, ImportError)):
-        nn.probability.distribution.Normal(0.0, 1.0)
+def test_a_density_of_normal_numbers():
+    from mindspore.nn.probability import distribution
+
+    normal = distribution.Normal(0.0, 2.0, dtype=ms.float32)
+    density = normal.prob(Tensor([0.0, 2.0], ms.float32)).asnumpy()
+    assert np.allclose(density, [0.19947114, 0.12098536], atol=1e-6)

@@ -285,7 +285,7 @@ def test_attributes():
         (lambda x: Tensor(np.array(["a"])), TypeError),
         (lambda x: Tensor({"a": 1}), TypeError),
         (lambda x: Tensor(A, "int32"), TypeError),
-        (lambda x: Tensor([[1, 2], [3]]), ValueError),
+        (lambda x: Tensor([[1, 2], [3]]), TypeError),
         (lambda x: Tensor(np.ones((0, 2), np.float32)), ValueError),
         (lambda x: Tensor(shape=(2, 2)), ValueError),
         (lambda x: x[5], IndexError),

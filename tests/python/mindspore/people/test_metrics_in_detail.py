@@ -186,7 +186,7 @@ def test_surfaces():
 
 def test_names_and_indexes():
     assert isinstance(get_metric_fn("mse"), MSE) and isinstance(get_metric_fn("precision", eval_type="classification"), Precision)
-    assert {"F1", "accuracy", "loss", "topk", "mae"} <= set(metric_names().split())
+    assert {"F1", "accuracy", "loss", "topk", "mae"} <= set(metric_names())
     with pytest.raises((KeyError, ValueError, TypeError)):
         get_metric_fn("zzz")
     m = Accuracy().set_indexes([0, 2])

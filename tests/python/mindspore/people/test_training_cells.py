@@ -16,7 +16,7 @@ from mindspore.nn import (
     ParameterUpdate,
     MicroBatchInterleaved,
 )
-from mindspore.nn.wrap.cell_wrapper import TimeDistributed
+from mindspore.nn.layer.timedistributed import TimeDistributed
 from mindspore.ops import operations as P
 from mindspore.ops import composite as C
 from mindspore.ops import functional as F

@@ -21,7 +21,7 @@ int_type = tuple(each for each in number_type if each.kind == "i")
 uint_type = tuple(each for each in number_type if each.kind == "u")
 float_type = tuple(each for each in number_type if each.kind == "f")
 complex_type = tuple(each for each in number_type if each.kind == "c")
-all_types = (*types, "tensor")
+all_types = (types["bool_"], *number_type)
 implicit_conversion_seq = {each: i for i, each in enumerate((types["bool_"], *uint_type[:1], *int_type, *float_type))}
 
 __all__ = [

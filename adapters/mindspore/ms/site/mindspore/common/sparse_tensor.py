@@ -101,6 +101,8 @@ class COOTensor(_Sparse):
 
     def __init__(self, indices=None, values=None, shape=None, coo_tensor=None):
         self._hold((indices, values), shape, coo_tensor, "COOTensor(indices, values, shape)")
+        if self._indices.shape == self._values.shape == (0,):
+            return  # without an element
         if len(self._indices.shape) != 2 or len(self._values.shape) != 1 or self._indices.shape[0] != self._values.shape[0]:
             raise ValueError(
                 f"For 'COOTensor', 'indices' should be [count, dims] and 'values' [count], but got {self._indices.shape} and {self._values.shape}.")
@@ -137,11 +139,18 @@ class COOTensor(_Sparse):
             return self.to_dense() + other
         raise TypeError(f"COOTensor add with {type(other).__name__} is not supported.")
 
+    __radd__ = __add__
+
     def __sub__(self, other):
         return self + (-other)
 
+    def __rsub__(self, other):
+        return other - self.to_dense()
+
     def __mul__(self, other):
         return self.of_parts((self._indices, self._values * sparse.at(other, self._indices, self._shape)))
+
+    __rmul__ = __mul__
 
     def __truediv__(self, other):
         return self.of_parts((self._indices, self._values / sparse.at(other, self._indices, self._shape)))

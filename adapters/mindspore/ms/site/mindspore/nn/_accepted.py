@@ -56,7 +56,15 @@ class Accepted:
         return self
 
     def recompute(self, **kwargs):
-        """The compiler decides what is kept."""
+        """The compiler decides what is kept; the scopes say what was asked for."""
+        unknown = kwargs.keys() - {"mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation"}
+        if unknown:
+            raise ValueError(f"For 'recompute', keyword '{min(unknown)}' is not recognized!")
+        cells = [cell for _, cell in self.cells_and_names()]
+        if any("_recomputed" in cell.__dict__ for cell in cells):
+            raise RuntimeError("The recompute interface can be configured only once: a cell within a configured one is configured with it.")
+        for cell in cells:
+            cell.__dict__.update(_recomputed=True, _scope="recompute_" + (cell._scope or ""))
 
     def set_param_ps(self, recurse=True, init_in_server=False):
         """There are no servers of parameters."""

@@ -175,7 +175,8 @@ class Cell(Accepted):
         if name in own.get("_params", ()):
             found = own["_params"][name]
             return found if own["_cast_to"] is None else self._cast(found)
-        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.")
+        hint = "" if "_cells" in own else " Please call super().__init__() in its __init__ first."
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{hint}")
 
     def __setattr__(self, name, value):
         own = self.__dict__
@@ -390,9 +391,15 @@ class Cell(Accepted):
 
     def add_flags(self, **flags):
         self._flags.update(flags)
-        for name, value in flags.items():
-            self.__dict__[name] = value
+        self.__dict__.update(flags)
+        if "fp16" in flags or "fp32" in flags:
+            asked = [floats.numpy for name, floats in zip(("fp16", "fp32"), _FLOATS) if flags.get(name)]
+            self._compute_in(asked[0] if asked else None)
         return self
+
+    def _compute_in(self, floats):
+        """Inputs and parameters count as numbers of this type."""
+        self.__dict__.update(_cast_to=floats, _plain=False)
 
     def add_flags_recursive(self, **flags):
         self.add_flags(**flags)
@@ -409,10 +416,7 @@ class Cell(Accepted):
             raise ValueError(
                 f"For 'to_float', the argument 'dst_type' should be float32 or float16, but got {dst_type}."
             )
-        for _, cell in self.cells_and_names():
-            cell.__dict__.update(_cast_to=dst_type.numpy, _plain=False)
-        flags = {"fp16": dst_type is _FLOATS[0], "fp32": dst_type is _FLOATS[1]}
-        return self.add_flags_recursive(**flags)
+        return self.add_flags_recursive(fp16=dst_type is _FLOATS[0], fp32=dst_type is _FLOATS[1])
 
     def set_comm_fusion(self, fusion_type, recurse=True):
         """The bucket in which gradients of the trainable parameters are exchanged between ranks."""

@@ -43,8 +43,9 @@ def asarray(a, dtype=None):
 
 
 def asfarray(a, dtype=mstype.float32):
-    """A Tensor of floats."""
-    return _typed(as_tensor(a), dtype)
+    """A Tensor of floats; of another dtype it makes float32."""
+    made = mstype.float32 if dtype is None or basic.as_np(dtype).kind != "f" else dtype
+    return _typed(as_tensor(a), made)
 
 
 def _shape(shape):
@@ -179,21 +180,32 @@ def meshgrid(*xi, sparse=False, indexing="xy"):
 
 
 def _sizes(shape):
+    for each in shape if len(shape) != 1 else ():
+        if not isinstance(each, int):
+            raise TypeError(f"only int is allowed for sizes, but got {type(each)}")
     return _shape(shape[0]) if len(shape) == 1 else shape
+
+
+def _of_kind(dtype, kinds):
+    """dtype as NumPy's, which must be of the kinds."""
+    dtype = basic.as_np(dtype)
+    if dtype.kind not in kinds:
+        raise ValueError(f"dtype should be {'a float' if 'f' in kinds else 'an integer'}, but got {dtype}")
+    return dtype
 
 
 def rand(*shape, dtype=mstype.float32):
     """Numbers in [0, 1)."""
     from cairn.ms.numerics import random
 
-    return random.uniform(_sizes(shape), basic.as_np(dtype))
+    return random.uniform(_sizes(shape), _of_kind(dtype, "f"))
 
 
 def randn(*shape, dtype=mstype.float32):
     """Normal numbers."""
     from cairn.ms.numerics import random
 
-    return random.normal(_sizes(shape), basic.as_np(dtype))
+    return random.normal(_sizes(shape), _of_kind(dtype, "f"))
 
 
 def randint(minval, maxval=None, shape=None, dtype=mstype.int32):
@@ -201,7 +213,11 @@ def randint(minval, maxval=None, shape=None, dtype=mstype.int32):
     from cairn.ms.numerics import random
 
     low, high = (0, minval) if maxval is None else (minval, maxval)
-    return random.integers(_shape(shape or (1,)), np.int32(low), np.int32(high), basic.as_np(dtype))
+    if not isinstance(low, int) or not isinstance(high, int):
+        raise TypeError(f"minval and maxval should be int, but got {type(minval)} and {type(maxval)}")
+    if low >= high:
+        raise ValueError(f"maxval should be more than minval, but they are {high} and {low}")
+    return random.integers(_shape(shape or (1,)), np.int32(low), np.int32(high), _of_kind(dtype, "iu"))
 
 
 __all__ = [

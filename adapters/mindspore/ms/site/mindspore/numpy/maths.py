@@ -111,7 +111,7 @@ def _reduction(function, floats=False, counts=False):
         a = _floats(a) if floats else a
         if counts and basic.nptype(a).kind == "b":
             a = basic.cast(a, np.int32)
-        return _typed(function(a, () if axis is None else axis, keep_dims=keepdims, **others), dtype)
+        return _typed(function(a, () if axis is None else axis, keep_dims=bool(keepdims), **others), dtype)
 
     return apply
 
@@ -133,7 +133,9 @@ def _extreme(function, combine):
             if initial is None:
                 raise ValueError("initial value must be provided for where masks")
             a = core.select(basic.cast(as_tensor(where), np.bool_), a, basic.number(initial, a))
-        made = function(a, () if axis is None else axis, keep_dims=keepdims)
+        if not isinstance(initial, (int, float, Tensor, type(None))):
+            raise TypeError(f"initial should be a scalar, but got {type(initial).__name__}")
+        made = function(a, () if axis is None else axis, keep_dims=bool(keepdims))
         return made if initial is None else combine(*_pair(made, initial))
 
     return apply
@@ -196,7 +198,8 @@ def argmin(a, axis=None):
 def _running(function):
     def apply(a, axis=None, dtype=None):
         a = _typed(as_tensor(a), dtype)
-        a = basic.cast(a, np.int32) if basic.nptype(a).kind == "b" else a
+        if dtype is None and (basic.nptype(a).kind == "b" or basic.nptype(a).kind in "iu" and basic.nptype(a).itemsize < 4):
+            a = basic.cast(a, np.int32)  # as NumPy counts small integers in its own
         return function(basic.reshape(a, (-1,)), 0) if axis is None else function(a, axis)
 
     return apply
@@ -323,8 +326,18 @@ def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 def norm(x, ord=None, axis=None, keepdims=False):  # noqa: A002
-    """Norms of vectors."""
-    return reductions.norm(_floats(as_tensor(x)), () if axis is None else axis, 2 if ord is None else ord, keepdims)
+    """The norm of vectors, or of matrices where two axes are given."""
+    x = _floats(as_tensor(x))
+    if ord in (None, "fro"):
+        return reductions.norm(x, () if axis is None else axis, 2, keepdims)
+    pair = axis if isinstance(axis, (tuple, list)) else (0, 1) if axis is None and len(x.shape) == 2 else (axis,)
+    if len(pair) == 1:
+        return reductions.norm(x, () if axis is None else axis, ord, keepdims)
+    if abs(ord) not in (1, float("inf")):
+        raise ValueError(f"ord of matrices should be None, 'fro', 1, -1, inf or -inf, but got {ord}")
+    summed, rest = (pair[0], pair[1]) if abs(ord) == 1 else (pair[1], pair[0])
+    made = (reductions.maximum if ord > 0 else reductions.minimum)(reductions.total(core.abs(x), summed, True), rest, True)
+    return made if keepdims else reductions.squeezed(made, tuple(pair))
 
 
 def bincount(x, weights=None, minlength=0, length=None):

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 from cairn.ms import core, promote
 from cairn.ms.numerics import basic, images, reductions
+from cairn.ms.tensor import wrap
 from mindspore.common.tensor import Tensor
 from mindspore.numpy.creation import as_tensor
 from mindspore.numpy.maths import matmul
@@ -30,7 +31,7 @@ def _result(made, inputs):
         made = made.astype(np.float32)
     elif made.dtype == np.int64 and not wide:
         made = made.astype(np.int32)
-    return Tensor(np.asarray(made))
+    return wrap(np.array(made))  # which may be empty, as Tensor(array) may not
 
 
 def _numpy(name):
@@ -192,7 +193,7 @@ def searchsorted(a, v, side="left", sorter=None):
 
 def sometrue(a, axis=None, keepdims=False):
     """Whether any element is true."""
-    return reductions.any_of(as_tensor(a), () if axis is None else axis, keepdims)
+    return reductions.any_of(as_tensor(a), () if axis is None else axis, bool(keepdims))
 
 
 def _without_nan(fill, function):

@@ -252,17 +252,16 @@ def take_along_axis(arr, indices, axis):
         arr, axis = basic.reshape(arr, (-1,)), 0
     if len(arr.shape) != len(indices.shape):
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
-    dims = [n if i == axis % len(arr.shape) else m for i, (m, n) in enumerate(zip(arr.shape, indices.shape))]
-    return reductions.take_along(arr, core.broadcast_to(indices, dims), axis)
+    axis %= len(arr.shape)
+    shared = np.broadcast_shapes(*(tuple(each.shape[:axis]) + (1,) + tuple(each.shape[axis + 1 :]) for each in (arr, indices)))
+    wide = [core.broadcast_to(each, [*shared[:axis], each.shape[axis], *shared[axis + 1 :]]) for each in (arr, indices)]
+    return reductions.take_along(*wide, axis)
 
 
 def unique(x, return_inverse=False):
-    """Different elements in rising order."""
-    x = basic.reshape(as_tensor(x), (-1,))
-    values, inverse = core.unique(x)
-    order = reductions.sort(values, 0)
-    rank = reductions.sort(order[1], 0)[1]
-    return (order[0], core.gather(rank, inverse, axis=0)) if return_inverse else order[0]
+    """Different elements as they first occur."""
+    values, inverse = core.unique(basic.reshape(as_tensor(x), (-1,)))
+    return (values, inverse) if return_inverse else values
 
 
 def select(condlist, choicelist, default=0):

@@ -2,7 +2,7 @@
 
 from cairn.ms import modules
 
-from mindspore.nn.layer import activation, basic, conv, embedding, image, more, normalization, pooling, rnns
+from mindspore.nn.layer import activation, basic, conv, embedding, image, more, normalization, pooling, rnns, sparse
 from mindspore.nn.layer.activation import *  # noqa: F403
 from mindspore.nn.layer.basic import *  # noqa: F403
 from mindspore.nn.layer.container import CellList, SequentialCell
@@ -13,7 +13,8 @@ from mindspore.nn.layer.more import *  # noqa: F403
 from mindspore.nn.layer.normalization import *  # noqa: F403
 from mindspore.nn.layer.pooling import *  # noqa: F403
 from mindspore.nn.layer.rnns import *  # noqa: F403
+from mindspore.nn.layer.sparse import *  # noqa: F403
 
-_families = (activation, basic, conv, embedding, image, more, normalization, pooling, rnns)
+_families = (activation, basic, conv, embedding, image, more, normalization, pooling, rnns, sparse)
 __all__ = ["CellList", "SequentialCell", *(name for family in _families for name in family.__all__)]
 modules.share(__name__)

@@ -104,8 +104,8 @@ class Dropout(Cell):
         if len(others) == 1:
             dtype = others[0]
         if p is not None:
-            keep_prob = 1 - Validator.check_float_range(p, 0, 1, Rel.INC_LEFT, "p", "Dropout")
-        Validator.check_value_type("keep_prob", keep_prob, [float, int], "Dropout")
+            keep_prob = 1.0 - Validator.check_float_range(p, 0, 1, Rel.INC_LEFT, "p", "Dropout")
+        Validator.check_value_type("keep_prob", keep_prob, [float], "Dropout")
         Validator.check_number_range(keep_prob, 0, 1, Rel.INC_RIGHT, "keep_prob", "Dropout")
         self.keep_prob, self.dtype = keep_prob, dtype
 

@@ -36,10 +36,10 @@ def _pair(name, x, y, *types):
     for each, which in ((x, "img1"), (y, "img2")):
         if len(each.shape) != 4:
             raise ValueError(f"For '{name}', the dimension of '{which}' must be 4d, but got {len(each.shape)}.")
-    if x.dtype != y.dtype or types and x.dtype not in types:
-        raise TypeError(f"For '{name}', the types of 'img1' and 'img2' must be one floating type, but got {x.dtype} and {y.dtype}.")
     if x.shape != y.shape:
         raise ValueError(f"For '{name}', the shapes of 'img1' and 'img2' must be equal, but got {x.shape} and {y.shape}.")
+    if x.dtype != y.dtype or types and x.dtype not in types:
+        raise TypeError(f"For '{name}', the types of 'img1' and 'img2' must be one floating type, but got {x.dtype} and {y.dtype}.")
     return basic.cast(x, np.float32), basic.cast(y, np.float32)
 
 
@@ -59,6 +59,7 @@ class SSIM(Cell):
         self.filter_sigma = Validator.check_positive_float(filter_sigma, "filter_sigma", name)
         for each, which in ((k1, "k1"), (k2, "k2")):
             Validator.check_value_type(which, each, [float], name)
+            Validator.check_float_range(each, 0.0, 1.0, Rel.INC_NEITHER, which, name)
         self.c1, self.c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
 
     def _parts(self, x, y):

@@ -17,14 +17,18 @@ class _PadNd(Cell):
         super().__init__()
         if isinstance(padding, int):
             padding = (padding,) * (2 * self.axes)
-        if not isinstance(padding, tuple) or len(padding) != 2 * self.axes:
-            raise (ValueError if isinstance(padding, tuple) else TypeError)(
+        constant = self.mode == "constant"  # which takes pairs of fewer or more axes, and takes elements away as well
+        whole = isinstance(padding, tuple) and all(isinstance(each, int) and not isinstance(each, bool) for each in padding)
+        if not whole or len(padding) % 2 or not constant and (len(padding) != 2 * self.axes or min(padding) < 0):
+            raise (ValueError if whole else TypeError)(
                 f"For '{type(self).__name__}', the 'padding' must be an int or a tuple of {2 * self.axes} ints, but got {padding}."
             )
         self.padding, self.value = padding, value
 
     def construct(self, x):
         pairs = [self.padding[i : i + 2] for i in range(0, len(self.padding), 2)][::-1]
+        if len(pairs) > len(x.shape):
+            raise ValueError(f"For '{type(self).__name__}', {len(pairs)} axes are padded, but the shape is {tuple(x.shape)}.")
         pads = [(0, 0)] * (len(x.shape) - len(pairs)) + pairs
         return images.pad(x, pads, self.value) if self.mode == "constant" else images.mirror(x, pads, self.mode)
 

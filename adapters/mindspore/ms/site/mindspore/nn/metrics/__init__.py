@@ -1,7 +1,6 @@
 """Metrics."""
 
 from cairn.ms import modules
-from cairn.ms.refusal import Unsupported
 from mindspore.nn.metrics.classes import (
     F1,
     Accuracy,
@@ -17,6 +16,7 @@ from mindspore.nn.metrics.classes import (
 from mindspore.nn.metrics.metric import EvaluationBase, Metric, rearrange_inputs
 from mindspore.nn.metrics.surfaces import HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
 from mindspore.nn.metrics.numbers import MAE, MSE, ROC, BleuScore, CosineSimilarity, Dice, Loss, Perplexity, auc
+from mindspore.nn.metrics.occlusion import OcclusionSensitivity
 
 _FACTORY = {
     "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "dice": Dice, "roc": ROC, "auc": auc,
@@ -24,19 +24,17 @@ _FACTORY = {
     "mae": MAE, "mse": MSE, "loss": Loss, "bleu_score": BleuScore, "cosine_similarity": CosineSimilarity,
     "perplexity": Perplexity, "confusion_matrix": ConfusionMatrix, "confusion_matrix_metric": ConfusionMatrixMetric,
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance,
-    "root_mean_square_distance": RootMeanSquareDistance,
+    "root_mean_square_distance": RootMeanSquareDistance, "occlusion_sensitivity": OcclusionSensitivity,
 }  # fmt: skip
 
 
 def names():
     """The names that `metrics=` takes."""
-    return "\n".join(_FACTORY)
+    return sorted(_FACTORY)
 
 
 def get_metric_fn(name, *args, **kwargs):
     """The metric of that name."""
-    if name == "occlusion_sensitivity":
-        raise Unsupported(f"the metric '{name}' is not supported; nn.Dice and nn.ConfusionMatrixMetric work")
     if name not in _FACTORY:
         raise KeyError(f"Unsupport metric '{name}', it must be one of {sorted(_FACTORY)}")
     return _FACTORY[name](*args, **kwargs)
@@ -65,5 +63,6 @@ __all__ = [
     "names", "get_metric_fn", "get_metrics", "Metric", "EvaluationBase", "rearrange_inputs", "Accuracy", "Precision", "Recall", "Fbeta",
     "F1", "TopKCategoricalAccuracy", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "ConfusionMatrix", "ConfusionMatrixMetric",
     "MAE", "MSE", "Loss", "Dice", "HausdorffDistance", "MeanSurfaceDistance", "RootMeanSquareDistance", "ROC", "auc", "CosineSimilarity", "Perplexity", "BleuScore",
+    "OcclusionSensitivity",
 ]  # fmt: skip
 modules.share(__name__)

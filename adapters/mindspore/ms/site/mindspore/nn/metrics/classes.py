@@ -257,6 +257,7 @@ class ConfusionMatrixMetric(Metric):
         super().__init__()
         Validator.check_value_type("skip_channel", skip_channel, [bool], "ConfusionMatrixMetric")
         Validator.check_value_type("metric_name", metric_name, [str], "ConfusionMatrixMetric")
+        Validator.check_value_type("calculation_method", calculation_method, [bool], "ConfusionMatrixMetric")
         self.skip_channel, self.calculation_method = skip_channel, calculation_method
         name = metric_name.lower().replace("_", " ")
         self.metric_name = _OTHER_NAMES.get(metric_name.lower(), _OTHER_NAMES.get(name, name))

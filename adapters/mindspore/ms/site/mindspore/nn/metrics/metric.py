@@ -37,7 +37,10 @@ class Metric(abc.ABC):
     def set_indexes(self, indexes):
         """Which inputs update() takes, in which order. Returns the metric."""
         if not isinstance(indexes, list) or not all(isinstance(each, int) for each in indexes):
-            raise ValueError(f"For 'set_indexes', the 'indexes' must be a list of int, but got {indexes}.")
+            raise ValueError(
+                "For 'set_indexes', the argument 'indexes' must be a list and all its elements must be int, "
+                f"please check whether it is correct. It is {indexes}."
+            )
         self._indexes = indexes
         return self
 

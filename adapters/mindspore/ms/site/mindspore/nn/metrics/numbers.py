@@ -106,6 +106,8 @@ class ROC(Metric):
     @rearrange_inputs
     def update(self, *inputs):
         y_pred, y = self._take(inputs, 2)
+        if y_pred.ndim not in (y.ndim, y.ndim + 1) or y_pred.shape[:1] != y.shape[:1]:
+            raise ValueError(f"For 'ROC.update', the predictions and labels do not fit each other: {y_pred.shape} and {y.shape}.")
         self.y_pred.append(y_pred)
         self.y.append(y)
 
@@ -200,6 +202,8 @@ class Perplexity(Metric):
     @rearrange_inputs
     def update(self, *inputs):
         preds, labels = self._take(inputs, 2)
+        if labels.size != preds.size // preds.shape[-1]:
+            raise RuntimeError(f"For 'Perplexity.update', each prediction needs a label, but the shapes are {preds.shape} and {labels.shape}.")
         labels = labels.reshape(-1).astype(int)
         picked = preds.reshape(-1, preds.shape[-1])[np.arange(labels.size), labels].astype(np.float64)
         count = labels.size
@@ -219,7 +223,7 @@ class BleuScore(Metric):
 
     def __init__(self, n_gram=4, smooth=False):
         super().__init__()
-        if n_gram not in (1, 2, 3, 4):
+        if Validator.check_value_type("n_gram", n_gram, [int], "BleuScore") not in (1, 2, 3, 4):
             raise ValueError(f"For 'BleuScore', the 'n_gram' must be from 1 to 4, but got {n_gram}.")
         self.n_gram, self.smooth = n_gram, Validator.check_value_type("smooth", smooth, [bool], "BleuScore")
         self.clear()

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import types
 
 import numpy
 from mindspore.common.parameter import Parameter
@@ -239,11 +240,29 @@ def vmap(fn, in_axes=0, out_axes=0):
         if len(sizes) > 1:
             raise RuntimeError(f"For 'vmap', the mapped axes should have one size, but got {sorted(sizes)}.")
         parts = {}
-        made = _stacked([core.prepared(fn)(*_rows(arguments, axes, i, parts)) for i in range(sizes.pop())], out_axes)
+        made = _stacked([mapped(*_rows(arguments, axes, i, parts)) for i in range(sizes.pop())], out_axes)
         _put_back(parts)
         return made
 
-    return Transform(fn, body)
+    def mapped(*rows):
+        if core.captures() and isinstance(fn, types.FunctionType) and not hasattr(fn, "captured"):
+            return core.graph_entry(fn, rows, {})
+        return core.prepared(fn)(*rows)
+
+    return _Mapped(fn, body)
+
+
+class _Mapped(Transform):
+    """A graph of one position, which runs for each, unless Parameters are mapped: those are written by one graph of all."""
+
+    def __call__(self, *arguments):
+        if any(isinstance(each, Parameter) for each in _leaves(arguments)):
+            return super().__call__(*arguments)
+        return self._body(*arguments)
+
+
+def _leaves(tree):
+    return [each for part in tree for each in _leaves(part)] if isinstance(tree, (tuple, list)) else [tree]
 
 
 def jacrev(fn, grad_position=0, has_aux=False):

@@ -250,7 +250,9 @@ def scatter(x, axis, index, src):
 
 
 def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
-    """Adds parts of y into a Parameter."""
+    """Adds parts of y into a Parameter; as a method of later releases the axis comes first."""
+    if isinstance(indices, int):
+        indices, y, axis = y, axis, indices
     return P.IndexAdd(axis)(x, indices, y)
 
 

@@ -61,6 +61,14 @@ def bernoulli(x, p=0.5, seed=-1):
     return P.Bernoulli()(x, p)
 
 
+def is_sequence_value_unknown(x):
+    """Whether sizes are not known, which they are when a function is compiled."""
+    return False
+
+
+is_sequence_shape_unknown = is_dynamic_sequence_element_unknown = is_sequence_value_unknown
+
+
 def shuffle(x, seed=0, seed2=0):
     """Rows in random order."""
     return P.RandomShuffle(seed or 0, seed2)(x)

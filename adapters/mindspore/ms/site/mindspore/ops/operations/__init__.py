@@ -5,7 +5,9 @@ from cairn.ms import modules, names
 from mindspore.ops.operations import (
     _inner_ops,
     array_ops,
+    buffer_ops,
     comm_ops,
+    host_ops,
     image_ops,
     linalg_ops,
     loss_ops,
@@ -20,6 +22,7 @@ from mindspore.ops.operations import (
     sampling_ops,
     scatter_ops,
     searching_ops,
+    sparse_matrix_ops,
     sparse_ops,
     vision_ops,
 )
@@ -29,7 +32,7 @@ from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWith
 
 _modules = (
     math_ops, array_ops, scatter_ops, padding_ops, nn_ops, loss_ops, recurrent_ops, random_ops, other_ops, comm_ops, image_ops, optimizer_ops, more_ops,
-    linalg_ops, searching_ops, vision_ops, sparse_ops, sampling_ops, _inner_ops,
+    linalg_ops, searching_ops, vision_ops, sparse_ops, sparse_matrix_ops, buffer_ops, host_ops, sampling_ops, _inner_ops,
 )  # fmt: skip
 _found = {
     name: value

@@ -18,10 +18,14 @@ from mindspore.common.tensor import Tensor
 KINDS = {"float": "fc", "real": "f", "number": "fiuc", "int": "iu", "bool": "b", "any": "fiubc", "signed": "fic"}
 
 
+_PLAIN = (TypeError, ValueError, IndexError)
+
+
 class Operator(Primitive):
     """A primitive of ours: `compute` makes its results from tensors."""
 
     arguments = None  # what the inputs are called where that is not what compute() calls them
+    foreign = False  # whether compute() runs code of others, whose errors keep their words
 
     def __call__(self, *inputs, **named):
         try:
@@ -30,6 +34,10 @@ class Operator(Primitive):
             if "assert failed" in str(error):
                 raise
             raise _classed(self.name, error) from error
+        except (TypeError, ValueError, IndexError) as error:
+            if not self.foreign and type(error) in _PLAIN and len(error.args) == 1 and self.name not in str(error):
+                error.args = (f"For '{self.name}', {error}",)
+            raise
 
     def compute(self, *inputs):
         raise NotImplementedError(self.name)
@@ -75,7 +83,7 @@ def pair(x, y, name):
 REQUIRED = inspect.Parameter.empty
 
 
-def primitive(name, compute, doc, prepare=None, **attributes):
+def primitive(name, compute, doc, prepare=None, /, **attributes):
     """A class of primitives: attributes are its arguments in order with their defaults; `prepare(self)` checks and derives."""
     names = list(attributes)
     signature = inspect.Signature(

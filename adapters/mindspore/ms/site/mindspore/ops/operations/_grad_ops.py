@@ -6,6 +6,7 @@ from cairn.ms.numerics import basic
 from mindspore.ops import operations as P
 from mindspore.ops.operations import _grad_table
 from mindspore.ops.operations._form import REQUIRED, primitive, static
+from mindspore.ops.operations.more_ops import cdist_grad
 
 _one = lambda x: basic.number(1, x)  # noqa: E731
 
@@ -271,6 +272,7 @@ def _offsets(self, shapes):
 
 
 ConcatOffset = primitive("ConcatOffset", _offsets, "Where each of the joined tensors begins.", N=2, axis=0)
+CdistGrad = primitive("CdistGrad", lambda self, dy, x, y, distances: cdist_grad(dy, x, y, distances, self.p), "By x.", p=2.0)
 LSTMGrad = primitive(
     "LSTMGrad",
     lambda self, x, h, c, w, y, hy, cy, dy, dhy, dcy, reserve=None: slopes(

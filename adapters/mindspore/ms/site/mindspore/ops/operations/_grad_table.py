@@ -65,7 +65,6 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
     ("LogitGrad", "dy x", lambda self: P.Logit(self.eps), "x", {"eps": -1.0}),
     ("SiLUGrad", "dy x", lambda self: lambda x: core.mul(x, core.sigmoid(x)), "x", {}),
     ("GLUGrad", "dy x", lambda self: P.GLU(self.axis), "x", {"axis": REQUIRED}),
-    ("CdistGrad", "dy x y _", lambda self: P.Cdist(self.p), "x y", {"p": 2.0}),
     ("PdistGrad", "dy x _", lambda self: P.Pdist(self.p), "x", {"p": 2.0}),
     ("MultiMarginLossGrad", "dy x target weight", lambda self: _own(self, P.MultiMarginLoss, "p", "margin", "reduction"), "x target weight",
      {"p": 1, "margin": 1.0, "reduction": "mean"}),

@@ -6,7 +6,7 @@ import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import arrays, basic, reductions
 from mindspore.common.tensor import Tensor
-from mindspore.ops.operations._form import host, primitive, same_type, static, tensor
+from mindspore.ops.operations._form import REQUIRED, host, primitive, same_type, static, tensor
 
 # Shapes are those of the inputs when a function is compiled: what makes them unknown changes nothing.
 ConvertToDynamic = primitive(
@@ -103,6 +103,15 @@ def _mixed(dtype, value):
     return basic.cast(value, basic.as_np(dtype)) if isinstance(value, Tensor) and basic.is_float(value) else value
 
 
+def _image_patches(self, x):
+    from mindspore.nn import Unfold
+
+    return Unfold(self.ksizes, self.strides, self.rates, self.padding)(x)
+
+
+ExtractImagePatches = primitive(
+    "ExtractImagePatches", _image_patches, "Windows of images as channels.", ksizes=REQUIRED, strides=REQUIRED, rates=REQUIRED, padding="valid"
+)
 MixedPrecisionCast = primitive("MixedPrecisionCast", lambda self, dtype, value: _mixed(dtype, value), "Floats among nested tensors in a dtype.")
 DynamicBroadcastTo = primitive(
     "DynamicBroadcastTo", lambda self, x, shape: core.broadcast_to(x, list(static(shape, "DynamicBroadcastTo", "shape"))), "x repeated to a shape."

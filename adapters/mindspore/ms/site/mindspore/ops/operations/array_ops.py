@@ -277,6 +277,9 @@ Slice = primitive("Slice", _slice, "The part of x of that begin and size.")
 
 def _select(self, condition, x, y):
     tensor(condition, "Select", "bool", "condition")
+    for number, other in ((x, y), (y, x)):
+        if type(number) in (int, float) and tensor(other, "Select").dtype != (mstype.int32 if type(number) is int else mstype.float32):
+            raise TypeError(f"For 'Select', beside the {type(number).__name__} {number} stands no Tensor of {other.dtype}.")
     if not isinstance(x, Tensor):
         x = same_type(x, tensor(y, "Select"))
     y = same_type(y, x) if not isinstance(y, Tensor) else y
@@ -359,7 +362,7 @@ class DType(_Fact):
     """The dtype."""
 
     def compute(self, x):
-        return tensor(x, "DType").dtype
+        return x.dtype if hasattr(type(x), "of_parts") else tensor(x, "DType").dtype
 
 
 class Rank(_Fact):
@@ -393,6 +396,8 @@ class IsSubClass(_Fact):
     def compute(self, sub_type, type_):
         if not isinstance(sub_type, type(mstype.float32)) and not isinstance(sub_type, type):
             raise TypeError(f"For 'IsSubClass', 'sub_type' must be a type, but got {type(sub_type).__name__}.")
+        if type_ is None:
+            raise TypeError("For 'IsSubClass', 'type_' must be a type, but got None.")
         return mstype.issubclass_(sub_type, type_)
 
 

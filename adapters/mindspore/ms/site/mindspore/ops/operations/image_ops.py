@@ -44,7 +44,20 @@ CropAndResize = primitive(
 
 
 def _roi_align(self, features, rois):
-    """Mean of bilinear samples in each bin of a region."""
+    """Mean of bilinear samples in each bin of a region; as many as there are pixels where their number is not given."""
+    if self.sample_num > 0:
+        return _aligned(self, features, rois, (self.sample_num, self.sample_num))
+    made = []
+    for i, (_, left, top, right, bottom) in enumerate(rois.asnumpy().astype(np.float32)):
+        ends = ((bottom - top, self.pooled_height), (right - left, self.pooled_width))
+        sizes = [((each + bool(self.roi_end_mode)) * self.spatial_scale, parts) for each, parts in ends]
+        sizes = [(each if self.roi_end_mode else max(each, 1.0), parts) for each, parts in sizes]
+        samples = tuple(max(1, int(np.ceil(each / parts))) for each, parts in sizes)
+        made.append(_aligned(self, features, basic.part(rois, 0, i, i + 1), samples))
+    return core.concat(made, axis=0) if len(made) > 1 else made[0]
+
+
+def _aligned(self, features, rois, counts):
     n, channels, height, width = features.shape
     count = rois.shape[0]
     scale, shift = basic.number(self.spatial_scale, rois), basic.number(1.0 if self.roi_end_mode else 0.0, rois)
@@ -52,23 +65,23 @@ def _roi_align(self, features, rois):
     lows = [core.mul(basic.at(rois, 1, i), scale) for i in (2, 1)]
     highs = [core.mul(core.add(basic.at(rois, 1, i), shift), scale) for i in (4, 3)]
     out = (self.pooled_height, self.pooled_width)
-    samples = self.sample_num if self.sample_num > 0 else 2
     places = []
-    for low, high, parts in zip(lows, highs, out):
+    for low, high, parts, samples in zip(lows, highs, out, counts):
         size = core.sub(high, low) if self.roi_end_mode else core.maximum(core.sub(high, low), basic.number(1, rois))
         steps = ((np.arange(parts * samples) + 0.5) / (parts * samples)).astype(basic.nptype(rois))
         places.append(core.add(basic.expand(low, 1), core.mul(basic.expand(size, 1), steps)))
     image = images.channels_last(features)
 
     def line(at, size):
+        inside = core.and_(core.greater_equal(at, np.float32(-1).astype(basic.nptype(at))), core.less_equal(at, np.float32(size).astype(basic.nptype(at))))
         at = core.clip(at, low=0.0, high=float(size - 1))
         floor = core.floor(at)
         first = basic.cast(floor, np.int32)
         second = core.minimum(core.add(first, np.int32(1)), np.int32(size - 1))
-        return first, second, core.sub(at, floor)
+        return first, second, core.sub(at, floor), basic.cast(inside, basic.nptype(features))
 
-    y0, y1, fy = line(places[0], height)
-    x0, x1, fx = line(places[1], width)
+    y0, y1, fy, in_y = line(places[0], height)
+    x0, x1, fx, in_x = line(places[1], width)
     flat = basic.reshape(image, (n * height * width, channels))
 
     def taken(y, x):
@@ -82,7 +95,8 @@ def _roi_align(self, features, rois):
         return core.add(core.mul(a, core.sub(one, f)), core.mul(b, f))
 
     y = between(between(taken(y0, x0), taken(y0, x1), fx), between(taken(y1, x0), taken(y1, x1), fx), fy)
-    y = basic.reshape(y, (count, out[0], samples, out[1], samples, channels))
+    y = core.mul(y, core.mul(basic.reshape(in_y, (count, -1, 1, 1)), basic.reshape(in_x, (count, 1, -1, 1))))
+    y = basic.reshape(y, (count, out[0], counts[0], out[1], counts[1], channels))
     return images.channels_first(core.reduce_mean(y, axes=[2, 4], keep_dims=False))
 
 

@@ -116,7 +116,11 @@ def _eig(self, x):
 
 
 def _self_adjoint(self, x):
-    values, vectors = core.self_adjoint_eig(tensor(x, self.name, "float"))
+    lower = getattr(self, "lower", True)
+    if basic.nptype(tensor(x, self.name, "float")).kind == "c":
+        values, vectors = map(core.identity, np.linalg.eigh(x.asnumpy(), "L" if lower else "U"))
+    else:
+        values, vectors = core.self_adjoint_eig(x if lower else linear.transposed(x))
     return (values, vectors) if getattr(self, "compute_v", getattr(self, "compute_eigenvectors", True)) else values
 
 

@@ -58,6 +58,7 @@ def _kl_reduced(x, loss, reduction):
 
 
 def _sparse_softmax(self, logits, labels):
+    tensor(logits, self.name, "float"), tensor(labels, self.name, "int")
     if len(tensor(logits, self.name).shape) != 2 or tuple(tensor(labels, self.name).shape) != (logits.shape[0],):
         raise ValueError(
             f"For '{self.name}', logits and labels must be [n, classes] and [n], but got {logits.shape} and {labels.shape}."

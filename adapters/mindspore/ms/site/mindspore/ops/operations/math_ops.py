@@ -75,7 +75,7 @@ def _ordered(row):
 _BINARY = {
     "Add": (core.add, "any"), "Sub": (core.sub, "number"), "Mul": (core.mul, "any"), "Div": (basic.divide, "number"),
     "RealDiv": (basic.divide, "number"), "FloorDiv": (core.floor_div, "number"), "FloorMod": (core.mod, "number"),
-    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (core.pow, "number"),
+    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (core.pow, "any"),
     "Maximum": (core.maximum, "number"), "Minimum": (core.minimum, "number"),
     "SquaredDifference": (core.squared_difference, "number"), "Atan2": (core.atan2, "float"),
     "Xlogy": (basic.xlogy, "float"), "Xdivy": (basic.xdivy, "float"), "DivNoNan": (basic.div_no_nan, "number"),
@@ -90,8 +90,8 @@ _BINARY = {
 
 
 def _of_bools(function, name):
-    """Add and Mul of bools are or and and."""
-    logical = {"Add": core.or_, "Mul": core.and_}.get(name)
+    """Add and Mul of bools are or and and, a power of bools is false at 0 ** 1 alone."""
+    logical = {"Add": core.or_, "Mul": core.and_, "Pow": lambda x, y: core.or_(x, core.not_(y))}.get(name)
     if logical is None:
         return function
     return lambda x, y: (logical if basic.nptype(x).kind == "b" else function)(x, y)
@@ -372,14 +372,36 @@ Cholesky = primitive(
     "Cholesky", lambda self, x: basic.swapped(core.cholesky(x), -1, -2) if self.upper else core.cholesky(x),
     "Triangular root of positive definite matrices.", upper=False,
 )  # fmt: skip
+def _by_last(forward, slope):
+    """forward(*inputs), which has a gradient by its last input alone, dy * slope(*inputs)."""
+
+    def compute(self, *inputs):
+        def backward(given, results, gradients):
+            last = core.mul(gradients[0], slope(*given))
+            extra = len(last.shape) - len(given[-1].shape)
+            axes = [i for i, n in enumerate(last.shape) if i < extra or given[-1].shape[i - extra] != n]
+            return (*(basic.like(each, 0) for each in given[:-1]), basic.reshape(reductions.total(last, axes) if axes else last, given[-1].shape))
+
+        return core.custom(lambda *given: (forward(*given),), backward, inputs)[0]
+
+    return compute
+
+
+def _polygamma(order, x):
+    return core.polygamma(basic.cast(order, basic.nptype(x)), x)
+
+
+def _beta_density(a, b, x):
+    one = basic.number(1, x)
+    scale = core.sub(core.sub(core.log_gamma(core.add(a, b)), core.log_gamma(a)), core.log_gamma(b))
+    powers = core.add(core.mul(core.sub(a, one), core.log(x)), core.mul(core.sub(b, one), core.log1p(core.neg(x))))
+    return core.exp(core.add(powers, scale))
+
+
 Polygamma = primitive(
-    "Polygamma",
-    lambda self, a, x: core.polygamma(basic.cast(a, basic.nptype(x)), x),
-    "Derivative of order a of digamma.",
+    "Polygamma", _by_last(_polygamma, lambda order, x: _polygamma(core.add(order, basic.number(1, order)), x)), "Derivative of order a of digamma."
 )
-Betainc = primitive(
-    "Betainc", lambda self, a, b, x: core.incomplete_beta(a, b, x), "Regularised incomplete beta function."
-)
+Betainc = primitive("Betainc", _by_last(core.incomplete_beta, _beta_density), "Regularised incomplete beta function.")
 Svd = primitive(
     "Svd", lambda self, x: core.svd(x, full=self.full_matrices) if self.compute_uv else core.svd(x, full=False)[0],
     "Singular values, and u, v.", full_matrices=False, compute_uv=True,
@@ -402,6 +424,9 @@ FloatStatus = primitive("FloatStatus", _float_status, "One number: 0 if all elem
 
 def _status(name):
     def compute(self, *inputs):
+        for each in inputs:
+            if tuple(tensor(each, name, "float").shape) != (8,):
+                raise ValueError(f"For '{name}', the status needs 8 elements, but its shape is {each.shape}.")
         return basic.filled((8,), 0, np.float32)
 
     return primitive(

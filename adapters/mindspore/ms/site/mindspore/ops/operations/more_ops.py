@@ -145,7 +145,24 @@ def cdist(x, y, p=2.0):
         return basic.cast(reductions.count_nonzero(apart, -1), basic.nptype(apart))
     if p == float("inf"):
         return reductions.maximum(core.abs(apart), -1)
-    return reductions.norm(apart, len(apart.shape) - 1, p)
+    last = len(apart.shape) - 1
+    same = core.equal(reductions.maximum(core.abs(apart), last, True), basic.number(0, apart))  # whose distance has no derivative but 0
+    made = reductions.norm(core.select(core.broadcast_to(same, list(apart.shape)), basic.number(1, apart), apart), last, p)
+    return core.select(basic.reshape(same, tuple(made.shape)), basic.number(0, made), made)
+
+
+def cdist_grad(dy, x, y, distances, p):
+    """The gradient of x for that of its distances to y."""
+    apart = core.sub(basic.expand(x, -2), basic.expand(y, -3))
+    size, wide = core.abs(apart), basic.expand(distances, -1)
+    if p == 0:
+        return basic.like(x, 0)
+    if p == float("inf"):
+        slope = core.select(core.equal(size, wide), core.sign(apart), basic.number(0, apart))
+    else:
+        share = core.div(size, core.select(core.equal(wide, basic.number(0, wide)), basic.number(1, wide), wide))
+        slope = core.mul(core.sign(apart), core.pow(share, basic.number(p - 1, apart)))
+    return reductions.total(core.mul(slope, basic.expand(dy, -1)), len(apart.shape) - 2)
 
 
 def pdist(x, p=2.0):
@@ -327,6 +344,8 @@ def _sparse(name, slots, rule, place=None, **attributes):
     def compute(self, *inputs):
         if place is not None:
             inputs = *inputs[:place], *inputs[place + 2 :], *inputs[place : place + 2]
+        tensor(inputs[-2], name, "float", "grad")
+        tensor(inputs[-1], name, "int", "indices")
         own, (gradient, indices) = [parameter(each, name) for each in inputs[:slots]], inputs[-2:]
         rows = own[0].shape[0]
         whole = arrays.scatter_rows(basic.like(own[0], 0), indices, updates.same(gradient, own[0]), "add")

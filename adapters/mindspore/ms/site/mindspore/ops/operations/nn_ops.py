@@ -88,6 +88,8 @@ Softmax, LogSoftmax = _softmax("Softmax", core.softmax), _softmax("LogSoftmax", 
 
 
 def _bias_add(self, x, bias):
+    if basic.nptype(tensor(x, "BiasAdd")).kind == "b" or basic.nptype(tensor(bias, "BiasAdd")) != basic.nptype(x):
+        raise TypeError(f"For 'BiasAdd', x and the bias need numbers of one dtype, but got {x.dtype} and {bias.dtype}.")
     if len(tensor(x, "BiasAdd").shape) < 2 or len(tensor(bias, "BiasAdd").shape) != 1:
         raise ValueError(
             f"For 'BiasAdd', x needs 2 or more dimensions and the bias 1, but got {x.shape} and {bias.shape}."
@@ -180,6 +182,8 @@ Conv3D = primitive(
 
 
 def _conv_input_gradient(self, dy, w, shape):
+    for each in (dy, w):
+        tensor(each, self.name, "number")
     return images.conv_transposed(
         dy, w, tuple(shape), self.pad_mode, self.pad_list, self.stride, self.dilation, self.group
     )

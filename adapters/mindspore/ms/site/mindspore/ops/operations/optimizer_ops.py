@@ -1,10 +1,18 @@
 """Primitives that update Parameters: the rules are cairn.ms.numerics.updates."""
 
 from cairn.ms import core
-from cairn.ms.numerics import updates
+from cairn.ms.numerics import basic, updates
+from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, parameter, primitive
 
 LOCK = {"use_locking": False}
+
+
+def _converted(x, variable):
+    """x in the variable's dtype where that holds all of its numbers."""
+    if not isinstance(x, Tensor) or not basic.is_float(x) or not basic.is_float(variable):
+        return x
+    return basic.cast(x, basic.nptype(variable)) if basic.nptype(x).itemsize < basic.nptype(variable).itemsize else x
 
 
 def _update(name, slots, rule, doc, returned=None, **attributes):
@@ -14,6 +22,7 @@ def _update(name, slots, rule, doc, returned=None, **attributes):
         own, others = inputs[:slots], inputs[slots:]
         for each in own:
             parameter(each, name)
+        others = [_converted(each, own[0]) for each in others]
         for each, value in zip(own, rule(self, own, others)):
             core.assign(each, value)
         return own[0] if returned == 1 or slots == 1 else own[: returned or slots]

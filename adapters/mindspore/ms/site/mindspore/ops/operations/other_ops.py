@@ -234,6 +234,8 @@ BoundingBoxDecode = primitive("BoundingBoxDecode", _decode, "Boxes from anchors 
 
 def _nms(self, boxes):
     """Boxes in falling order of score, their places in it, and which remain."""
+    if len(tensor(boxes, "NMSWithMask", "float").shape) != 2 or boxes.shape[1] != 5:
+        raise ValueError(f"For 'NMSWithMask', each box needs 4 corners and a score, but the shape is {boxes.shape}.")
     order = basic.cast(core.top_k(basic.at(boxes, 1, 4), np.int64(boxes.shape[0]))[1], np.int32)
     rows = core.gather(boxes, order, axis=0)
     x0, y0, x1, y1, w, h = _corners(basic.part(rows, 1, 0, 4), 0)

@@ -89,6 +89,9 @@ def _fixed(name, dims, places):
         one = len(x.shape) == dims + 1
         if any(count + size - 1 > whole - (dims == 3) for count, size, whole in zip(counts, kernel, x.shape[-dims:])):
             raise ValueError(f"For '{name}', the windows {kernel} are too large for x of {tuple(x.shape)} and {counts} results.")
+        if basic.nptype(x).kind in "iu":
+            largest, where = compute(self, basic.cast(x, np.float64), samples)
+            return basic.cast(largest, basic.nptype(x)), where
         largest, where = windows.fractional_max_pool(basic.expand(x, 0) if one else x, basic.cast(samples, basic.nptype(x)), kernel, counts)
         where = basic.cast(where, places)
         return (basic.at(largest, 0, 0), basic.at(where, 0, 0)) if one else (largest, where)
@@ -102,6 +105,8 @@ FractionalMaxPool3DWithFixedKsize = _fixed("FractionalMaxPool3DWithFixedKsize", 
 
 
 def _deformable_offsets(self, x, offsets):
+    if basic.nptype(x) == np.float16:  # whose places have too few bits
+        return basic.cast(_deformable_offsets(self, basic.cast(x, np.float32), basic.cast(offsets, np.float32)), np.float16)
     channels = 2 if self.data_format == "NCHW" else 1
     strides, dilations = (each[channels : channels + 2] for each in (self.strides, self.dilations))
     if self.data_format == "NHWC":

@@ -12,7 +12,8 @@ def _scatter(name, mode, writer):
     """In place, for a Parameter: rows (`Scatter*`) or index vectors (`ScatterNd*`)."""
 
     def compute(self, variable, indices, updates):
-        parameter(variable, name, "input_x")
+        if core.here.recorder is not None or not isinstance(variable, Tensor):  # eagerly a Tensor is written as well
+            parameter(variable, name, "input_x")
         value = writer(variable, tensor(indices, name, "int", "indices"), same_type(updates, variable), mode)
         return written(variable, value)
 
@@ -63,7 +64,8 @@ InplaceUpdate, InplaceAdd, InplaceSub = (_inplace("Inplace" + n, n.lower()) for 
 def _index_add(self, x, indices, y):
     lined = basic.moved(x, self.axis, 0)
     out = basic.moved(arrays.scatter_rows(lined, indices, basic.moved(y, self.axis, 0), "add"), 0, self.axis)
-    return written(parameter(x, "IndexAdd", "x"), out)
+    core.assign(parameter(x, "IndexAdd", "x"), out)
+    return out  # through which gradients reach y
 
 
 IndexAdd = primitive(

@@ -1,0 +1,3 @@
+"""Distributions and bijectors as Cells."""
+
+from mindspore.nn.probability import bijector, distribution

@@ -1,0 +1,86 @@
+// Where runs at new sizes go, by times that the tests make up.
+#include "size_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace cairn_tf {
+namespace {
+
+constexpr double kEngine = 2e6, kPlanning = 1e6;  // ns
+
+/// Runs of a cluster: how many of them TensorFlow takes, which needs `stock` ns.
+struct Runs {
+  SizeChoice choice{SizeChoice::Rule::measured};
+  double stock = 1e6, planning = kPlanning;
+
+  int run(int64_t first, int count, int64_t step = 1) {
+    int elsewhere = 0;
+    for (int i = 0; i < count; ++i) {
+      const Sizes sizes{2, first + step * i, 64};
+      if (choice.next_is_stock(sizes)) {
+        choice.stock_took(stock);
+        ++elsewhere;
+      } else {
+        choice.took(sizes, kEngine, planning);
+      }
+    }
+    return elsewhere;
+  }
+};
+
+TEST(SizeChoice, NewSizesGoToTensorflowWhereItIsFasterThanPlanning) {
+  Runs runs;
+  EXPECT_EQ(runs.run(0, 30), 30 - 3 - 8 - 4);  // first plans, as decided at first, tries of the engine
+  EXPECT_EQ(runs.choice.news().rfind("tensorflow: 2 ms on the engine, 50 % of them planning, 1 ms", 0), 0u);
+  EXPECT_EQ(runs.choice.news(), "");
+}
+
+TEST(SizeChoice, NewSizesStayOnTheEngineWhereItIsFaster) {
+  Runs runs{.stock = 3e6};
+  EXPECT_EQ(runs.run(0, 60), 2 * 4);  // tries alone
+  EXPECT_EQ(runs.choice.news(), "");
+}
+
+TEST(SizeChoice, TensorflowIsNotTriedWherePlanningIsLittle) {
+  Runs runs{.planning = 0.05 * kEngine};
+  EXPECT_EQ(runs.run(0, 200), 0);
+}
+
+TEST(SizeChoice, SizesThatComeTwiceAreTheEngines) {
+  Runs runs;
+  EXPECT_GT(runs.run(0, 30), 0);
+  EXPECT_EQ(runs.run(2, 28), 0);
+  EXPECT_GT(runs.run(100, 10), 0);
+}
+
+TEST(SizeChoice, RunsThatPlanAtKnownSizesCountAsNew) {
+  Runs runs;
+  EXPECT_GT(runs.run(0, 60, 0), 30);
+}
+
+TEST(SizeChoice, TheEngineComesBackWhenItPlansNoMore) {
+  Runs runs;
+  EXPECT_GT(runs.run(0, 30, 0), 0);
+  runs.planning = 0;
+  runs.run(0, 60, 0);  // the next trial
+  EXPECT_EQ(runs.run(0, 60, 0), 0);
+}
+
+TEST(SizeChoice, OneSetOfSizesIsTheEngines) {
+  Runs runs;
+  runs.choice.took({1, 8}, kEngine, kPlanning);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(runs.choice.next_is_stock({1, 8}));
+    runs.choice.took({1, 8}, kEngine, 0);
+  }
+}
+
+TEST(SizeChoice, RulesAreKept) {
+  Runs engine{.choice = SizeChoice(SizeChoice::Rule::engine)}, stock{.choice = SizeChoice(SizeChoice::Rule::tensorflow)};
+  EXPECT_EQ(engine.run(0, 50), 0);
+  EXPECT_EQ(stock.run(0, 50), 50 - 3);
+  EXPECT_EQ(stock.run(2, 48), 0);
+}
+
+}  // namespace
+}  // namespace cairn_tf
