@@ -1,5 +1,6 @@
 #include "comm/request.h"
 
+#include <algorithm>
 #include <array>
 
 #include "support/error.h"
@@ -33,6 +34,7 @@ Reduction reduction_named(std::string_view name) {
 }
 
 int64_t Request::count() const {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;  // the product of the others may be too large
   int64_t count = 1;
   for (int64_t dim : dims) count *= dim;
   return count;

@@ -158,6 +158,13 @@ TEST(Jobs, CollectivesThroughSharedMemoryGiveWhatArithmeticGives) {
   }
 }
 
+TEST(Jobs, AnEmptyOperandHasNoElementsHoweverLongItsAxes) {
+  const std::vector<int64_t> dims = {int64_t{1} << 33, int64_t{1} << 33, 0};
+  Request request;
+  request.dims = dims;
+  EXPECT_EQ(request.count(), 0);  // under a sanitizer a product that overflows is a fault
+}
+
 TEST(Jobs, RanksThatDisagreeAreNamedOnAllRanks) {
   const std::vector<int64_t> four = {4}, five = {5};
   const std::function<void(Request&)> others[] = {

@@ -34,7 +34,7 @@ SANITIZE = {
     "--sanitize": (MEMORY, "the C++ tests under the address and undefined-behaviour sanitizers, those of threads under both"),
     "--sanitize-threads": (THREADS, "the C++ tests of threads, or those of the words, under the thread sanitizer alone"),
 }
-THREADED = ("test_support",)  # what runs on several threads at once
+THREADED = ("test_comm", "test_data", "test_support")  # what runs on several threads at once
 PARTS = {"tests/python/test_networks.py": 12}  # jobs of a file with --all, so that an hour's work is not begun again
 
 
