@@ -17,7 +17,7 @@ from torch import nn
 import cairn
 
 PLANS = 16 << 20  # bytes of plans kept
-SECONDS = float(os.environ.get("CAIRN_ENDURANCE", 200 if os.environ.get("CAIRN_TEST_ALL") else 0))
+SECONDS = float(os.environ.get("CAIRN_ENDURANCE", 200 if os.environ.get("CAIRN_TEST_ALL") == "1" else 0))
 RUNS = 400  # at least, of all threads
 
 

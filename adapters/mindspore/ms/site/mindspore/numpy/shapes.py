@@ -260,7 +260,7 @@ def take_along_axis(arr, indices, axis):
 
 def unique(x, return_inverse=False):
     """Different elements as they first occur."""
-    values, inverse = core.unique(basic.reshape(as_tensor(x), (-1,)))
+    values, inverse = F.unique(basic.reshape(as_tensor(x), (-1,)))
     return (values, inverse) if return_inverse else values
 
 
