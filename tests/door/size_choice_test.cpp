@@ -35,6 +35,19 @@ TEST(SizeChoice, NewSizesGoToTensorflowWhereItIsFasterThanPlanning) {
   EXPECT_EQ(runs.choice.news(), "");
 }
 
+TEST(SizeChoice, ALuckyPlanHidesNoOthers) {
+  SizeChoice choice{SizeChoice::Rule::measured};
+  int elsewhere = 0;
+  for (int i = 0; i < 30; ++i) {
+    const double planning = i % 4 ? 2e6 : 0.1e6;
+    if (choice.next_is_stock({1, i}))
+      choice.stock_took(1e6), ++elsewhere;
+    else
+      choice.took({1, i}, 0.5e6 + planning, planning);
+  }
+  EXPECT_EQ(elsewhere, 30 - 3 - 8 - 4);
+}
+
 TEST(SizeChoice, NewSizesStayOnTheEngineWhereItIsFaster) {
   Runs runs{.stock = 3e6};
   EXPECT_EQ(runs.run(0, 60), 2 * 4);  // tries alone

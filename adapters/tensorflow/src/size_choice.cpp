@@ -57,7 +57,7 @@ bool SizeChoice::next_is_stock(const Sizes& sizes) {
   if (run < quiet_) return stock_;
   if (run == quiet_) trial_ = kNone;
   if (run < quiet_ + kTries) return false;
-  const bool doubt = trial_.planning > kMuchPlanning * trial_.all && trial_.engine < kLongRun;
+  const bool doubt = trial_.planning > kMuchPlanning * trial_.all && trial_.engine() < kLongRun;
   if (doubt && run < quiet_ + 2 * kTries) return true;
   decide();
   return stock_;
@@ -71,9 +71,11 @@ void SizeChoice::took(const Sizes& sizes, double ns, double planning) {
   Known& found = known(sizes, fresh);
   found.always = planning > 0 && found.planned;
   found.planned = true;
-  trial_.engine = std::min(trial_.engine, ns);
   trial_.all += ns;
+  if (planning == 0) return;
+  trial_.ran = std::min(trial_.ran, ns - planning);
   trial_.planning += planning;
+  ++trial_.plans;
 }
 
 void SizeChoice::stock_took(double ns) {
@@ -82,11 +84,11 @@ void SizeChoice::stock_took(double ns) {
 }
 
 void SizeChoice::decide() {
-  const bool stock = trial_.stock < kGain * trial_.engine;
+  const bool stock = trial_.stock < kGain * trial_.engine();
   if (stock != stock_) {
     char text[160];
     std::snprintf(text, sizeof text, "%s: %.3g ms on the engine, %.0f %% of them planning, %.3g ms on TensorFlow",
-                  stock ? "tensorflow" : "engine", trial_.engine * 1e-6, 100 * trial_.planning / std::max(trial_.all, 1.),
+                  stock ? "tensorflow" : "engine", trial_.engine() * 1e-6, 100 * trial_.planning / std::max(trial_.all, 1.),
                   trial_.stock * 1e-6);
     news_ = text;
   }

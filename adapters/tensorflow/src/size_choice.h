@@ -46,11 +46,13 @@ class SizeChoice {
     uint64_t hash = 0;
     bool planned = false, always = false;  // at these sizes; always: each run plans, as where dims depend on data
   };
-  /// Shortest times of a trial's runs, and the planning in them.
+  /// Times of a trial's runs. Of those that plan, the shortest without planning: plans differ, so that their mean counts.
   struct Trial {
-    double engine, stock, all, planning;
+    double ran, stock, all, planning;
+    uint32_t plans;
+    double engine() const { return plans ? ran + planning / plans : 0; }
   };
-  static constexpr Trial kNone{1e300, 1e300, 0, 0};
+  static constexpr Trial kNone{1e300, 1e300, 0, 0, 0};
 
   Known& known(const Sizes& sizes, bool& fresh);
   void decide();
