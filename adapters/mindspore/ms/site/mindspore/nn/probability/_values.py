@@ -10,7 +10,7 @@ exp, log, log1p, expm1, square, sqrt, floor = P.Exp(), P.Log(), P.Log1p(), P.Exp
 erf, lgamma, digamma, igamma, sigmoid = P.Erf(), P.Lgamma(), P.Digamma(), P.Igamma(), P.Sigmoid()
 select, cast, absolute = P.Select(), P.Cast(), P.Abs()
 
-_FLOATS = (mstype.float16, mstype.float32, mstype.float64)
+FLOATS = (mstype.float16, mstype.float32, mstype.float64)
 
 
 def softplus(x):
@@ -64,7 +64,7 @@ def common_kind(values, wanted, owner):
         raise TypeError(f"For '{owner}', the parameters need one dtype, got {told}")
     found = next(iter(kinds.values()), None)
     if found is None:
-        return wanted if wanted in _FLOATS else mstype.float32
+        return wanted if wanted in FLOATS else mstype.float32
     return found if found in (mstype.float16, mstype.float32) else mstype.float32
 
 

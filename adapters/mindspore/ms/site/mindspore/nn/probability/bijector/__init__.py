@@ -3,8 +3,8 @@
 import numpy as np
 from mindspore import Tensor
 from mindspore.common import dtype as mstype
-from mindspore.nn.cell import Cell
 from mindspore.nn.probability import _values as _v
+from mindspore.nn.probability._described import Described
 
 __all__ = ["Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus"]
 
@@ -18,38 +18,25 @@ def _check_parameter(value, name, owner):
         raise TypeError(f"For '{owner}', {name} needs to be a float, a list or a tensor of floats, got {value!r}")
 
 
-class Bijector(Cell):
+class Bijector(Described):
     """A map with an inverse; subclasses define _forward, _inverse and the logarithms of their derivatives."""
 
     def __init__(self, is_constant_jacobian=False, is_injective=True, name=None, dtype=None, param=None):
-        super().__init__()
         owner = type(self).__name__
-        name = owner if name is None else name
-        _v.check_name(name, owner)
         for flag in (is_constant_jacobian, is_injective):
             if not isinstance(flag, bool):
                 raise TypeError(f"For '{owner}', is_constant_jacobian and is_injective are bools, not {flag!r}")
         if dtype is not None:
             _v.check_dtype(dtype, _FLOATS, owner)
-        self._name, self._dtype = name, dtype
-        self._is_constant_jacobian, self._is_injective = is_constant_jacobian, is_injective
         values = (param or {}).get("param_dict", {})
         for each, value in values.items():
             _check_parameter(value, each, owner)
-        self._parameter_type = _v.common_kind(values, dtype, owner)
+        super().__init__(owner if name is None else name, dtype, values)
         if dtype is not None and self._parameter_type != dtype:
             raise TypeError(f"For '{owner}', the parameters are {self._parameter_type}, not {dtype}")
-        self._batch_shape = _v.shape_of(values.values(), owner) if values else ()
-        self._is_scalar_batch = self._batch_shape == ()
-        self.default_parameters, self.parameter_names = [], []
-
-    @property
-    def name(self):
-        return self._name
-
-    @property
-    def dtype(self):
-        return self._dtype
+        self._batch_shape = self._batch_shape or ()
+        self._is_constant_jacobian, self._is_injective = is_constant_jacobian, is_injective
+        self._add_parameters(values)
 
     @property
     def is_constant_jacobian(self):
@@ -59,35 +46,22 @@ class Bijector(Cell):
     def is_injective(self):
         return self._is_injective
 
-    @property
-    def is_scalar_batch(self):
-        return self._is_scalar_batch
-
-    @property
-    def batch_shape(self):
-        return self._batch_shape
-
-    @property
-    def parameter_type(self):
-        return self._parameter_type
-
-    def _add_parameter(self, value, name):
-        value = _v.as_tensor(value, self._parameter_type)
-        self.parameter_names.append(name)
-        self.default_parameters.append(value)
-        return value
-
     def _check_value_dtype(self, value):
         """The value, a tensor of floats and of the bijector's own dtype where it has one."""
         if not isinstance(value, Tensor):
             raise TypeError(f"For '{type(self).__name__}', the value needs to be a Tensor, not {type(value).__name__}")
-        allowed = (mstype.float16, mstype.float32, mstype.float64) if self._dtype is None else (self._dtype,)
+        allowed = _v.FLOATS if self._dtype is None else (self._dtype,)
         _v.check_dtype(value.dtype, allowed, type(self).__name__)
         return value
 
     def cast_param_by_value(self, value, para):
         """The parameter in the dtype of the value."""
         return para if para.dtype == value.dtype else _v.cast(para, value.dtype)
+
+    def _own(self, value):
+        """The value, and the parameters in its dtype."""
+        value = self._check_value_dtype(value)
+        return value, *(self.cast_param_by_value(value, each) for each in self.default_parameters)
 
     def _run(self, method, value, *args, **kwargs):
         if not hasattr(self, method):
@@ -126,19 +100,15 @@ class Bijector(Cell):
 class PowerTransform(Bijector):
     """(1 + power x) ** (1 / power), and exp(x) where power is 0."""
 
+    PARAMETERS = ("power",)
+
     def __init__(self, power=0.0, name="PowerTransform"):
         super().__init__(name=name, param={"param_dict": {"power": power}})
         _v.check_values(power, "power", lambda x: x >= 0, "at least 0")
-        self._power = self._add_parameter(power, "power")
-
-    @property
-    def power(self):
-        return self._power
 
     def _by_power(self, value, zero, other):
         """What zero says where power is 0, what other says of the rest."""
-        value = self._check_value_dtype(value)
-        power = self.cast_param_by_value(value, self._power)
+        value, power = self._own(value)
         safe = _v.where(power == 0, _v.like(power, 1.0), power)
         return _v.where(power == 0, zero(value), other(value, safe))
 
@@ -152,8 +122,8 @@ class PowerTransform(Bijector):
         return self._by_power(x, lambda x: x, lambda x, power: (1 / power - 1) * _v.log1p(x * power))
 
     def _inverse_log_jacobian(self, y):
-        y = self._check_value_dtype(y)
-        return (self.cast_param_by_value(y, self._power) - 1) * _v.log(y)
+        y, power = self._own(y)
+        return (power - 1) * _v.log(y)
 
 
 class Exp(PowerTransform):
@@ -166,21 +136,10 @@ class Exp(PowerTransform):
 class ScalarAffine(Bijector):
     """scale x + shift."""
 
+    PARAMETERS = ("scale", "shift")
+
     def __init__(self, scale=1.0, shift=0.0, name="ScalarAffine"):
         super().__init__(is_constant_jacobian=True, name=name, param={"param_dict": {"scale": scale, "shift": shift}})
-        self._scale, self._shift = self._add_parameter(scale, "scale"), self._add_parameter(shift, "shift")
-
-    @property
-    def scale(self):
-        return self._scale
-
-    @property
-    def shift(self):
-        return self._shift
-
-    def _own(self, value):
-        value = self._check_value_dtype(value)
-        return value, self.cast_param_by_value(value, self._scale), self.cast_param_by_value(value, self._shift)
 
     def _forward(self, x):
         x, scale, shift = self._own(x)
@@ -201,17 +160,13 @@ class ScalarAffine(Bijector):
 class Softplus(Bijector):
     """log(1 + exp(sharpness x)) / sharpness."""
 
+    PARAMETERS = ("sharpness",)
+
     def __init__(self, sharpness=1.0, name="Softplus"):
         super().__init__(name=name, param={"param_dict": {"sharpness": sharpness}})
-        self._sharpness = self._add_parameter(sharpness, "sharpness")
-
-    @property
-    def sharpness(self):
-        return self._sharpness
 
     def _own(self, value):
-        value = self._check_value_dtype(value)
-        sharpness = self.cast_param_by_value(value, self._sharpness)
+        value, sharpness = super()._own(value)
         return sharpness, value * sharpness
 
     def _forward(self, x):
@@ -232,22 +187,11 @@ class Softplus(Bijector):
 class GumbelCDF(Bijector):
     """exp(-exp(-(x - loc) / scale))."""
 
+    PARAMETERS = ("loc", "scale")
+
     def __init__(self, loc=0.0, scale=1.0, name="GumbelCDF"):
         super().__init__(name=name, param={"param_dict": {"loc": loc, "scale": scale}})
-        self._loc, self._scale = self._add_parameter(loc, "loc"), self._add_parameter(scale, "scale")
         _v.positive(scale, "scale")
-
-    @property
-    def loc(self):
-        return self._loc
-
-    @property
-    def scale(self):
-        return self._scale
-
-    def _own(self, value):
-        value = self._check_value_dtype(value)
-        return value, self.cast_param_by_value(value, self._loc), self.cast_param_by_value(value, self._scale)
 
     def _forward(self, x):
         x, loc, scale = self._own(x)
@@ -276,7 +220,7 @@ class Invert(Bijector):
         name = f"Invert{bijector.name}" if name == "" else name
         super().__init__(bijector.is_constant_jacobian, bijector.is_injective, name, bijector.dtype)
         self._bijector = bijector
-        self._batch_shape, self._is_scalar_batch = bijector.batch_shape, bijector.is_scalar_batch
+        self._batch_shape = bijector.batch_shape
 
     @property
     def bijector(self):

@@ -2,12 +2,11 @@
 
 from mindspore import Tensor
 from mindspore.common import dtype as mstype
-from mindspore.nn.cell import Cell
 from mindspore.nn.probability import _values as _v
+from mindspore.nn.probability._described import Described
 
-FLOATS = (mstype.float16, mstype.float32, mstype.float64)
 NUMBERS = (mstype.int8, mstype.int16, mstype.int32, mstype.int64, mstype.uint8, mstype.uint16, mstype.uint32,
-           mstype.uint64, *FLOATS)  # fmt: skip
+           mstype.uint64, *_v.FLOATS)  # fmt: skip
 
 # Where a function is not defined: of which other it follows, and how.
 _FOLLOWS = {
@@ -23,54 +22,21 @@ _FOLLOWS = {
 }  # fmt: skip
 
 
-class Distribution(Cell):
+class Distribution(Described):
     """A distribution; subclasses define some of _prob, _cdf, _mean, _sample and their kin."""
 
     def __init__(self, seed, dtype, name, param):
-        super().__init__()
-        owner = type(self).__name__
-        _v.check_name(name, owner)
-        seed = _v.check_seed(seed, owner)
-        self._name, self._seed, self._dtype = name, seed, dtype
-        values = dict((param or {}).get("param_dict", {}))
-        self._parameter_type = _v.common_kind(values, dtype, owner)
-        self._broadcast_shape = self._batch_shape = _v.shape_of(values.values(), owner) if values else None
-        self._is_scalar_batch = not self._batch_shape
-        self.default_parameters, self.parameter_names = [], []
-
-    @property
-    def name(self):
-        return self._name
-
-    @property
-    def dtype(self):
-        return self._dtype
+        super().__init__(name, dtype, dict((param or {}).get("param_dict", {})))
+        self._seed = _v.check_seed(seed, type(self).__name__)
+        self._broadcast_shape = self._batch_shape
 
     @property
     def seed(self):
         return self._seed
 
     @property
-    def parameter_type(self):
-        return self._parameter_type
-
-    @property
-    def is_scalar_batch(self):
-        return self._is_scalar_batch
-
-    @property
-    def batch_shape(self):
-        return self._batch_shape
-
-    @property
     def broadcast_shape(self):
         return self._broadcast_shape
-
-    def _add_parameter(self, value, name):
-        value = _v.as_tensor(value, self._parameter_type)
-        self.parameter_names.append(name)
-        self.default_parameters.append(value)
-        return value
 
     def _check_value(self, value, name):
         """The value, which needs to be a tensor."""
@@ -195,14 +161,12 @@ class Parametric(Distribution):
     Subclasses list their parameters in PARAMETERS and define, say, density_log(self, value, mean, sd).
     """
 
-    PARAMETERS = ()
-    KINDS = FLOATS
+    KINDS = _v.FLOATS
 
     def _begin(self, seed, dtype, name, **values):
         _v.check_dtype(dtype, self.KINDS, type(self).__name__)
         Distribution.__init__(self, seed, dtype, name, {"param_dict": values})
-        for each in self.PARAMETERS:
-            setattr(self, f"_{each}", self._add_parameter(values[each], each))
+        self._add_parameters(values)
 
     def _arguments(self, args, kwargs):
         named = [kwargs.pop(name, None) for name in self.PARAMETERS]
@@ -274,7 +238,4 @@ def functions(kind):
         kind._kl_loss = _divergence
     if hasattr(kind, "numbers"):
         kind._sample = _sample
-    for name in kind.PARAMETERS:
-        if not hasattr(kind, name):
-            setattr(kind, name, property(lambda self, name=name: getattr(self, f"_{name}")))
     return kind

@@ -39,17 +39,10 @@ class Normal(_Located):
     """The normal distribution."""
 
     PARAMETERS = ("mean", "sd")
-    mean, sd = Parametric.mean, Parametric.sd
 
     def __init__(self, mean=None, sd=None, seed=None, dtype=mstype.float32, name="Normal"):
         self._located(mean, sd, seed, dtype, name)
         self._mean_value, self._sd_value = self.default_parameters
-
-    def _begin(self, seed, dtype, name, **values):
-        _v.check_dtype(dtype, self.KINDS, type(self).__name__)
-        Parametric.__init__(self, seed, dtype, name, {"param_dict": values})
-        for each in self.PARAMETERS:
-            self._add_parameter(values[each], each)
 
     def of_log_prob(self, value, mean, sd):
         return _normal_log_prob(value, mean, sd)
@@ -341,8 +334,6 @@ class Laplace(_Located):
     """The Laplace distribution."""
 
     PARAMETERS = ("mean", "sd")
-    mean, sd = Parametric.mean, Parametric.sd
-    _begin = Normal._begin
 
     def __init__(self, mean=None, sd=None, seed=None, dtype=mstype.float32, name="Laplace"):
         self._located(mean, sd, seed, dtype, name)
@@ -356,8 +347,6 @@ class HalfNormal(_Located):
     """The normal distribution of the numbers from its mean on."""
 
     PARAMETERS = ("mean", "sd")
-    mean, sd = Parametric.mean, Parametric.sd
-    _begin = Normal._begin
 
     def __init__(self, mean=None, sd=None, seed=None, dtype=mstype.float32, name="HalfNormal"):
         self._located(mean, sd, seed, dtype, name)
@@ -371,12 +360,9 @@ class StudentT(Parametric):
     """Student's distribution."""
 
     PARAMETERS = ("df", "mean", "sd")
-    mean, sd = Parametric.mean, Parametric.sd
-    _begin = Normal._begin
 
     def __init__(self, df=None, mean=None, sd=None, seed=None, dtype=mstype.float32, name="StudentT"):
         self._begin(seed, dtype, name, df=df, mean=mean, sd=sd)
-        self._df = self.default_parameters[0]
         _v.positive(df, "df")
         _v.positive(sd, "sd")
 

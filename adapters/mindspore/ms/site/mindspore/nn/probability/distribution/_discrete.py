@@ -144,7 +144,6 @@ class Categorical(Parametric):
             raise ValueError("For 'Categorical', probs needs at least one dimension")
         _v.check_values(probs, "the sum of probs", lambda x: np.abs(x.sum(-1) - 1) < 1e-5, "1")
         self._batch_shape = self._broadcast_shape = shape[:-1]
-        self._is_scalar_batch = not shape[:-1]
 
     def _classes(self, probs):
         return Tensor(np.arange(probs.shape[-1], dtype=np.float32), probs.dtype)

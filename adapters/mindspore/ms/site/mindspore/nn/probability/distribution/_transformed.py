@@ -6,7 +6,7 @@ from mindspore.common import dtype as mstype
 from mindspore.nn.probability import _values as _v
 from mindspore.nn.probability import bijector as msb
 from mindspore.nn.probability.distribution import _continuous
-from mindspore.nn.probability.distribution._base import FLOATS, Distribution, Parametric, functions
+from mindspore.nn.probability.distribution._base import Distribution, Parametric, functions
 
 
 class TransformedDistribution(Distribution):
@@ -22,7 +22,6 @@ class TransformedDistribution(Distribution):
         self._is_linear_transformation = bijector.is_constant_jacobian
         self._parameter_type = distribution.parameter_type
         self._batch_shape = self._broadcast_shape = distribution.batch_shape
-        self._is_scalar_batch = distribution.is_scalar_batch
 
     @property
     def bijector(self):
@@ -71,6 +70,9 @@ class _Both(Parametric, TransformedDistribution):
         self._bijector, self._distribution = bijector, distribution
         self._is_linear_transformation = bijector.is_constant_jacobian
 
+    def of_log_survival(self, value, loc, scale):
+        return _v.log(self.of_survival(value, loc, scale))
+
 
 @functions
 class LogNormal(_Both):
@@ -87,9 +89,6 @@ class LogNormal(_Both):
         log = _v.log(value)
         return _continuous._normal_log_prob(log, loc, scale) - log
 
-    def of_prob(self, value, loc, scale):
-        return _v.exp(self.of_log_prob(value, loc, scale))
-
     def of_cdf(self, value, loc, scale):
         return 0.5 * (1 + _v.erf((_v.log(value) - loc) / (scale * math.sqrt(2))))
 
@@ -98,9 +97,6 @@ class LogNormal(_Both):
 
     def of_survival(self, value, loc, scale):
         return 0.5 * (1 - _v.erf((_v.log(value) - loc) / (scale * math.sqrt(2))))
-
-    def of_log_survival(self, value, loc, scale):
-        return _v.log(self.of_survival(value, loc, scale))
 
     def of_mean(self, loc, scale):
         return _v.exp(loc + _v.square(scale) * 0.5)
@@ -128,7 +124,6 @@ class Gumbel(_Both):
     PARAMETERS = ("loc", "scale")
 
     def __init__(self, loc, scale, seed=0, dtype=mstype.float32, name="Gumbel"):
-        _v.check_dtype(dtype, FLOATS, "Gumbel")
         self._begin(seed, dtype, name, loc=loc, scale=scale)
         _v.positive(scale, "scale")
         self._inner(msb.Invert(msb.GumbelCDF(self._loc, self._scale)), _continuous.Uniform(0.0, 1.0, seed, dtype))
@@ -136,9 +131,6 @@ class Gumbel(_Both):
     def of_log_prob(self, value, loc, scale):
         z = (value - loc) / scale
         return -(z + _v.exp(-z)) - _v.log(scale)
-
-    def of_prob(self, value, loc, scale):
-        return _v.exp(self.of_log_prob(value, loc, scale))
 
     def of_cdf(self, value, loc, scale):
         return _v.exp(-_v.exp((loc - value) / scale))
@@ -148,9 +140,6 @@ class Gumbel(_Both):
 
     def of_survival(self, value, loc, scale):
         return -_v.expm1(-_v.exp((loc - value) / scale))
-
-    def of_log_survival(self, value, loc, scale):
-        return _v.log(self.of_survival(value, loc, scale))
 
     def of_mean(self, loc, scale):
         return loc + scale * _continuous._EULER
