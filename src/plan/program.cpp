@@ -11,8 +11,9 @@ namespace cairn {
 
 namespace {
 
-constexpr size_t kMostPlans =
-    64;  // per program, since a lookup is linear; the least recently used one is dropped first
+// Plans that a program keeps: few, or more within a part of the model's bound of bytes, as a lookup is linear not too many. The least
+// recently used one is dropped first.
+constexpr size_t kFewPlans = 64, kMostPlans = 512, kPartOfBound = 32;
 
 // Counts the time of the outermost planning on this thread.
 class PlanningTimer {
@@ -88,12 +89,15 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
-    for (const auto& [key, other] : plans_)
+    size_t bytes = plan->own_bytes;
+    for (const auto& [key, other] : plans_) {
       if (other->every_value == options.every_value && same(key)) return other;  // made meanwhile by another thread
+      bytes += other->own_bytes;
+    }
     plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
     if (!plan->sibling && !plan->every_value) sibling_ = plan;
     plan->contexts->touch();
-    if (plans_.size() > kMostPlans) {
+    if (plans_.size() > kMostPlans || (plans_.size() > kFewPlans && bytes > options_.budget->most() / kPartOfBound)) {
       auto oldest = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
         return a.second->contexts->last_use() < b.second->contexts->last_use();
       });

@@ -90,6 +90,14 @@ TEST(Memory, AShapeUsedAgainAndAgainStays) {
   }
 }
 
+TEST(Memory, ManySmallPlansAreKept) {
+  auto model = limited_model(kKeepsMuch, {.threads = 1});
+  std::vector<std::shared_ptr<const Plan>> plans;
+  for (int64_t i = 1; i <= 150; ++i) plans.push_back(model->plan(std::vector<Dims>{{1, i, 6, 4}}));
+  for (int64_t i = 1; i <= 150; ++i)
+    EXPECT_EQ(model->plan(std::vector<Dims>{{1, i, 6, 4}}), plans[static_cast<size_t>(i - 1)]) << i;
+}
+
 TEST(Memory, OfSingleOpsIsBounded) {
   setenv("CAIRN_PLAN_MEMORY", "1M", 1);
   const auto run = [](int64_t i) {
