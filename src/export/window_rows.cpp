@@ -73,8 +73,10 @@ void open_transposed_conv(const Context& c) {
                             {"output_padding", rest},
                             {"group", c.attr().integer("groups")}});
   const Name image = c.one("Slice", {c.i64(2), c.graph.ints({1}), c.graph.ints({dims + 1})});
-  Name start = c.graph.ints(before);
-  if (padding.starts_with("same")) {
+  Name start;
+  if (!padding.starts_with("same")) {
+    start = c.graph.ints(before);
+  } else {
     const Name covered = c.one("Sub", {c.one("Shape", {whole}, {{"start", int64_t{2}}}), c.graph.ints(rest)});
     const Name total = c.one("Max", {c.one("Sub", {covered, image}), c.graph.ints({0})});
     start = c.one("Div", {total, c.graph.ints({2})});
