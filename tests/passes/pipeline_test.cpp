@@ -97,7 +97,7 @@ TEST(Pipeline, HandlesFunctionsThatDoubleEachTime) {
         i, i - 1, i - 1);
   text += "func @main(%x: f32[]) -> (%y: f32[]) { %y = call %x {callee = @f39} : f32[] return %y } }";
   Module module = parse(text);
-  optimise(module, {.verify = false});
+  optimise(module, {.verify = PipelineOptions::Verify::never});
   EXPECT_NE(print(module).text.find("call"), std::string::npos);
 }
 
