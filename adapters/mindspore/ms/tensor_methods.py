@@ -210,6 +210,8 @@ def item(self, index=None):
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return reshape(self, ())
     if isinstance(index, tuple):
+        if len(index) != len(self.shape):
+            raise ValueError(f"index should name one place of a tensor of shape {self.shape}, but got {index}")
         return self[index]
     if not isinstance(index, int):
         raise TypeError(f"index should be int or tuple of int, but got {type(index).__name__}")
