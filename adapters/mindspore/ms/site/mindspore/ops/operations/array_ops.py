@@ -6,6 +6,7 @@ import numpy as np
 from cairn import Error
 from cairn.ms import core, level, refusal
 from cairn.ms.numerics import arrays, basic, reductions
+from mindspore import context
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
@@ -383,7 +384,7 @@ class SameTypeShape(_Fact):
     """x, if it has dtype and shape of y."""
 
     def compute(self, x, y):
-        if basic.nptype(x) != basic.nptype(y):
+        if basic.nptype(tensor(x, "SameTypeShape")) != basic.nptype(tensor(y, "SameTypeShape", argument="y")):
             raise TypeError(f"For 'SameTypeShape', the dtypes must be equal, but got {x.dtype} and {y.dtype}.")
         if tuple(x.shape) != tuple(y.shape):
             raise ValueError(f"For 'SameTypeShape', the shapes must be equal, but got {x.shape} and {y.shape}.")
@@ -438,6 +439,9 @@ Sort = primitive(
 
 def _unique(self, x):
     values, index = core.unique(tensor(x, "Unique"))
+    if context.get_context("device_target") == "GPU":  # where they rise
+        values, order = reductions.sort(values, 0, False)
+        index = core.gather(reductions.sort(order, 0, False)[1], index, axis=0)
     return values, basic.cast(index, np.int32 if basic.nptype(x) != np.int64 else np.int64)
 
 
@@ -448,7 +452,7 @@ def _unique_with_pad(self, x, pad):
     )
 
 
-Unique = primitive("Unique", _unique, "Different elements in order of appearance, and each one's place among them.")
+Unique = primitive("Unique", _unique, "Different elements in order of appearance (on GPU rising), and each one's place among them.")
 UniqueWithPad = primitive("UniqueWithPad", _unique_with_pad, "The same, filled up to the length of x.")
 
 

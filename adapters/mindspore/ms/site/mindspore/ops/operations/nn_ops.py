@@ -236,6 +236,8 @@ def _depthwise(self, x, w):
         raise ValueError(
             f"For '{self.name}', the weight must be [{self.channel_multiplier}, {x.shape[1]}, ...], but got {tuple(w.shape)}."
         )
+    if tuple(w.shape[2:]) != tuple(self.kernel_size):
+        raise ValueError(f"For '{self.name}', the kernel_size is {self.kernel_size}, but the weight is {tuple(w.shape)}.")
     return images.depthwise_conv(x, w, self.pad_mode, self.pad_list, self.stride, self.dilation)
 
 
@@ -381,6 +383,8 @@ AdaptiveAvgPool3D = primitive(
 def _batch_norm(self, x, scale, bias, mean, variance):
     for each in (x, scale, bias) if self.is_training else (x, scale, bias, mean, variance):
         tensor(each, self.name, "float")
+    if isinstance(mean, Tensor) and isinstance(variance, Tensor) and basic.nptype(mean) != basic.nptype(variance):
+        raise TypeError(f"For '{self.name}', mean and variance must have one dtype, but got {mean.dtype} and {variance.dtype}.")
     if not self.is_training:
         return (
             norms.batch_norm(x, scale, bias, mean, variance, self.epsilon, self.data_format),
