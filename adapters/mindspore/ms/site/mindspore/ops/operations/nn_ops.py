@@ -88,15 +88,14 @@ Softmax, LogSoftmax = _softmax("Softmax", core.softmax), _softmax("LogSoftmax", 
 
 
 def _bias_add(self, x, bias):
-    if basic.nptype(tensor(x, "BiasAdd")).kind == "b" or basic.nptype(tensor(bias, "BiasAdd")) != basic.nptype(x):
+    kind, shape, of_bias = basic.nptype(tensor(x, "BiasAdd")), x.shape, tensor(bias, "BiasAdd").shape
+    if kind.kind == "b" or basic.nptype(bias) != kind:
         raise TypeError(f"For 'BiasAdd', x and the bias need numbers of one dtype, but got {x.dtype} and {bias.dtype}.")
-    if len(tensor(x, "BiasAdd").shape) < 2 or len(tensor(bias, "BiasAdd").shape) != 1:
-        raise ValueError(
-            f"For 'BiasAdd', x needs 2 or more dimensions and the bias 1, but got {x.shape} and {bias.shape}."
-        )
-    channel = x.shape[1] if self.data_format.startswith("NC") else x.shape[-1]
-    if channel != bias.shape[0]:
-        raise ValueError(f"For 'BiasAdd', the bias must have {channel} elements, but got {bias.shape[0]}.")
+    if len(shape) < 2 or len(of_bias) != 1:
+        raise ValueError(f"For 'BiasAdd', x needs 2 or more dimensions and the bias 1, but got {shape} and {of_bias}.")
+    channel = shape[1 if self.data_format.startswith("NC") else -1]
+    if channel != of_bias[0]:
+        raise ValueError(f"For 'BiasAdd', the bias must have {channel} elements, but got {of_bias[0]}.")
     return basic.bias_add(x, bias, self.data_format)
 
 
