@@ -386,7 +386,7 @@ MaxPoolGradWithArgmaxV2 = primitive(
     dilation=(1, 1), ceil_mode=False, argmax_type=np.int64,
 )  # fmt: skip
 MaxPoolGradGradWithArgmax = primitive(
-    "MaxPoolGradGradWithArgmax", lambda self, x, dx, places: _taken(dx, places, 2), "By dy.", kernel_size=1, strides=1, pad_mode="VALID",
+    "MaxPoolGradGradWithArgmax", lambda self, x, dx, places: _taken(dx, places, 3), "By dy.", kernel_size=1, strides=1, pad_mode="VALID",
     data_format="NCHW",
 )  # fmt: skip
 MaxPool3DGradGrad = primitive(
