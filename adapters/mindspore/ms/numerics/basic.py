@@ -64,8 +64,8 @@ def axes_of(axis, rank):
 
 @functools.lru_cache(1024)
 def permutation(order, rank):
-    """The tuple of axes as a list of counts from 0; None where it is no permutation of `rank` axes."""
-    made = [each % rank for each in order if -rank <= each < rank]
+    """The tuple of axes as counts from 0; None where it is no permutation of `rank` axes."""
+    made = tuple(each % rank for each in order if -rank <= each < rank)
     return made if len(made) == len(order) and sorted(made) == list(range(rank)) else None
 
 

@@ -1,7 +1,7 @@
 """Primitives of quantisation while training: numbers rounded as whole numbers of few bits, and batch norms folded into weights."""
 
 import numpy as np
-from cairn.ms import core
+from cairn.ms import core, refusal
 from cairn.ms.numerics import basic
 from mindspore.ops.operations._form import primitive, written
 
@@ -51,6 +51,8 @@ def _rounded(x, low, high, step):
 
 def _waits(self):
     """Whether a primitive that trains is called for one of its first `quant_delay` times, which leave x as it is."""
+    if core.here.recorder is not None and core.here.recorder.symbolic:
+        raise refusal.Uncaptured("calls are counted outside of graphs (quant_delay)")
     self.calls = getattr(self, "calls", -1) + 1
     return getattr(self, "training", True) and self.calls < self.quant_delay
 
