@@ -217,5 +217,25 @@ TEST(CpuIntegers, quotients_are_rounded_as_by_a_division) {
           {Tensor::of(kF32, {count}, values)}, 0);
 }
 
+TEST(CpuIntegers, a_turned_left_operand_and_two_biases_join_the_product) {
+  const std::string text =
+      "module @m { func @main(%x: u8[2, 8, 6], %w: i8[8, 5]) -> (%y: f32[2, 6, 5]) { %s = constant {value = f32[] (0.02)} "
+      "%z = constant {value = u8[] (120)} %n = constant {value = i8[] (0)} %a = dequantize_linear %x, %s, %z "
+      "%b = dequantize_linear %w, %s, %n %p = matmul %a, %b {transpose_a = true} "
+      "%c = constant {value = f32[5] (1.0, 2.0, 3.0, 4.0, 5.0)} %d = constant {value = f32[5] (0.5, 0.25, 0.0, 1.0, 2.0)} "
+      "%q = add %p, %c %y = add %q, %d return %y } }";
+  const auto reference = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  const auto model = Model::make(parse(text), {.threads = 2});
+  const std::string kernels = kernels_of(*model);
+  EXPECT_EQ(kernels.find("reference"), std::string::npos) << kernels;
+  EXPECT_EQ(kernels.find("elementwise"), std::string::npos) << kernels;
+  EXPECT_NE(kernels.find("integer_tile"), std::string::npos) << kernels;
+  std::vector<Tensor> inputs;
+  std::mt19937_64 random(3);
+  for (const Port& port : model->inputs()) inputs.push_back(random_tensor(port.type, random));
+  const Tensor wanted = reference->run(inputs)[0], found = model->run(inputs)[0];
+  for (int64_t i = 0; i < wanted.count(); ++i) ASSERT_NEAR(number_at(found, i), number_at(wanted, i), 1e-4);
+}
+
 }  // namespace
 }  // namespace cairn

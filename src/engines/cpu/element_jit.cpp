@@ -141,9 +141,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       } else if (op.detail == 0) {
         vxorps(target, target, target);
       } else {
-        mov(eax, op.detail);
-        vmovd(Register(scratch(0).getIdx()), eax);
-        vbroadcastss(target, Register(scratch(0).getIdx()));
+        vbroadcastss(target, ptr[rip + numbers_ + 4 * static_cast<int>(set_up_.size())]);
+        set_up_.push_back(op.detail);
       }
       if (!in_register(value)) vmovups(address(value), target);
     }
@@ -474,6 +473,9 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     L(pool_);
     for (uint32_t number : places_.pool)
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
+    L(numbers_);
+    for (uint32_t number : set_up_) dd(number);
+    align(32);
     L(tails_);
     for (int lane = 0; lane < 16; ++lane) dd(lane < 8 ? ~0u : 0u);
   }
@@ -494,7 +496,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   const ElementPlaces* now_ = &places_;  // of what is emitted
   std::vector<Stream> streams_;
   std::deque<LibraryCall> library_calls_;
-  Xbyak::Label pool_, tails_;
+  std::vector<uint32_t> set_up_;  // constants that registers get before the loop
+  Xbyak::Label pool_, numbers_, tails_;
 };
 
 template <class T>
