@@ -53,7 +53,7 @@ def prepared(function):
 class Row:
     """An operator: its name, the prepared function of cairn.ops on tensors or arrays, and what is known of its inputs and attributes."""
 
-    __slots__ = ("name", "run", "roles", "variadic", "dtypes", "results", "random")
+    __slots__ = ("name", "run", "roles", "variadic", "dtypes", "results", "random", "plain")
 
     def __init__(self, python_name, described):
         self.name = described["name"]
@@ -62,7 +62,7 @@ class Row:
         self.variadic = bool(described["inputs"]) and described["inputs"][-1]["arity"] == "variadic"
         self.dtypes = [each["name"] for each in described["attributes"] if each["kind"] == "dtype"]
         self.results = len(described["results"])
-        self.random = "state" in self.roles
+        self.random, self.plain = "state" in self.roles, "shape" not in self.roles
 
     def role(self, index):
         return self.roles[min(index, len(self.roles) - 1)]

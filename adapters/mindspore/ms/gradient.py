@@ -8,6 +8,7 @@ A recorder's scope() is a context with
 
 import contextlib
 import itertools
+import threading
 
 import numpy
 
@@ -16,6 +17,11 @@ from cairn.ms.tape import Scope
 from cairn.ms.tensor import Tensor
 
 _FLOAT = numpy.dtype("float32")
+class _Here(threading.local):
+    depth = 0  # of gradients under way that take integers as numbers
+
+
+_here = _Here()
 _MOST_TRIED = 5  # of so many arguments of integers each choice is tried: which are indices is not known
 
 
@@ -82,6 +88,8 @@ def differentiate(function, arguments, keywords=None, positions=(), weights=(), 
     kinds = {promote.nptype(each).kind for each in [*asked, *weights]}
     if kinds & {"i", "u"} and kinds <= set("iub"):
         found = _of_integers(function, arguments, keywords, positions, weights, seed, has_aux)
+        if found is not None and _here.depth:  # of a gradient that is differentiated again
+            return core.prepared(function)(*arguments, **(keywords or {})), *found
         if found is not None:
             types = iter([promote.nptype(each) for each in asked])
             made = [rebuilt(each, lambda x: promote.cast(x, next(types))) for each in found[0]]
@@ -117,11 +125,13 @@ def _floats_in(weights):
     if weights and core.here.recorder is not None:
         raise refusal.Uncaptured("gradients by Parameters of integers are taken outside of graphs")
     before = [(each, each._array) for each in weights if promote.nptype(each).kind in "iu"]
+    _here.depth += 1
     try:
         for each, array in before:
             each._array = array.astype(_FLOAT)
         yield
     finally:
+        _here.depth -= 1
         for each, array in before:
             each._array = array
 

@@ -100,20 +100,31 @@ class Tape:
     def call(self, row, inputs, attributes):
         made = row.run(*inputs, **attributes)
         results = made if type(made) is tuple else (made,)
-        if not row.random and any(_is_float(each._array) for each in results):
-            arrays = (core.elements(each) for each in inputs)
-            like = next((each.dtype for each in arrays if isinstance(each, numpy.ndarray)), numpy.dtype("float32"))
-            values = [self._input(row.role(i), each, like) for i, each in enumerate(inputs) if each is not None]
-            self._append(Record(row, values, dict(attributes), len(results)), results)
+        if row.random:
+            return made
+        for each in results:
+            if each._array.dtype.kind in "fc":
+                break
+        else:
+            return made
+        values = []
+        for i, each in enumerate(inputs):
+            if isinstance(each, Tensor) and (row.plain or row.role(i) != "shape"):
+                mark = each._mark
+                if mark is None or mark.tape is not self:
+                    mark = each._mark = Value(self, each.asnumpy())
+                mark.used = True
+                values.append(mark)
+            elif each is not None:
+                values.append(self._constant(row.role(i), each, inputs))
+        self._append(Record(row, values, attributes, len(results)), results)
         return made
 
-    def _input(self, role, given, like):
+    def _constant(self, role, given, inputs):
         if role == "shape":
             return numpy.array(core.elements(given), numpy.int64)
-        if isinstance(given, Tensor):
-            value = self.value(given)
-            value.used = True
-            return value
+        arrays = (core.elements(each) for each in inputs)
+        like = next((each.dtype for each in arrays if isinstance(each, numpy.ndarray)), numpy.dtype("float32"))
         if isinstance(given, numpy.generic) and role != "index":
             given = numpy.asarray(given)
         if not isinstance(given, numpy.ndarray):
@@ -234,17 +245,20 @@ def _path(records, wanted, results):
     active = set(wanted)
     forward = []
     for record in records:
-        if getattr(record, "row", None) is _stop:
-            continue
-        if not active.isdisjoint(v for v in record.inputs if isinstance(v, Value)):
-            forward.append(record)
-            active.update(v for v in record.outputs if _is_float(v.array))
+        for value in record.inputs:
+            if value.__class__ is Value and value in active:
+                if getattr(record, "row", None) is not _stop:
+                    forward.append(record)
+                    active.update([v for v in record.outputs if v.array.dtype.kind in "fc"])
+                break
     needed = {value for value in results if value is not None}
     chosen = []
     for record in reversed(forward):
-        if not needed.isdisjoint(record.outputs):
-            chosen.append(record)
-            needed.update(v for v in record.inputs if isinstance(v, Value))
+        for value in record.outputs:
+            if value in needed:
+                chosen.append(record)
+                needed.update([v for v in record.inputs if v.__class__ is Value])
+                break
     return chosen[::-1]
 
 

@@ -7,6 +7,7 @@ import math
 import numpy
 
 from cairn.ms import core, dtypes, promote
+from cairn.ms.numerics.basic import permutation
 from cairn.ms.tensor import Tensor, wrap
 
 _FLOAT = numpy.dtype("float32")
@@ -18,7 +19,7 @@ def _dims(given):
     if len(given) == 1 and isinstance(given[0], (tuple, list)):
         given = given[0]
     for each in given:
-        if isinstance(each, bool) or not isinstance(each, (int, numpy.integer)):
+        if type(each) is not int and (isinstance(each, bool) or not isinstance(each, (int, numpy.integer))):
             raise TypeError(f"the sizes of a shape should be int, but got {type(each).__name__}")
     return [int(each) for each in given]
 
@@ -28,6 +29,8 @@ def _axes(x, axis):
     rank = len(x.shape)
     if axis is None or axis == ():
         return list(range(rank))
+    if type(axis) is int and -rank <= axis < rank:
+        return [axis % rank]
     made = []
     for each in axis if isinstance(axis, (tuple, list)) else (axis,):
         if isinstance(each, bool) or not isinstance(each, int):
@@ -50,10 +53,12 @@ def reshape(self, *shape):
 
 def transpose(self, *axes):
     """The dims in another order, reversed where none is given."""
-    order = _dims(axes) if axes and axes != (None,) else list(range(len(self.shape)))[::-1]
-    if sorted(each % max(len(self.shape), 1) for each in order) != list(range(len(self.shape))):
-        raise ValueError(f"the axes {tuple(order)} are no order of {len(self.shape)} dims")
-    return core.transpose(self, permutation=[each % len(self.shape) for each in order])
+    rank = len(self.shape)
+    order = _dims(axes) if axes and axes != (None,) else range(rank)[::-1]
+    made = permutation(tuple(order), rank)
+    if made is None:
+        raise ValueError(f"the axes {tuple(order)} are no order of {rank} dims")
+    return core.transpose(self, permutation=made)
 
 
 def swapaxes(self, axis1, axis2):
@@ -210,6 +215,8 @@ def item(self, index=None):
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return reshape(self, ())
     if isinstance(index, tuple):
+        if len(index) != len(self.shape):
+            raise ValueError(f"index should name one place of a tensor of shape {self.shape}, but got {index}")
         return self[index]
     if not isinstance(index, int):
         raise TypeError(f"index should be int or tuple of int, but got {type(index).__name__}")

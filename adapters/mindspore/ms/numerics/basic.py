@@ -1,5 +1,6 @@
 """Constants, casts, axes and elementwise functions that take more than one row."""
 
+import functools
 import math
 
 import numpy as np
@@ -59,6 +60,13 @@ def axes_of(axis, rank):
     if len(made) != len(axes):
         raise ValueError(f"duplicate value in axis: {axis}")
     return made if rank else []
+
+
+@functools.lru_cache(1024)
+def permutation(order, rank):
+    """The tuple of axes as counts from 0; None where it is no permutation of `rank` axes."""
+    made = tuple(each % rank for each in order if -rank <= each < rank)
+    return made if len(made) == len(order) and sorted(made) == list(range(rank)) else None
 
 
 def swapped(x, a, b):

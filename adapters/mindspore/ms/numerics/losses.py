@@ -86,6 +86,7 @@ def nll(log_probabilities, labels, weight=None, ignore_index=None, smoothing=0.0
     weights = core.broadcast_to(one, ints(labels.shape))
     weighted = log_probabilities
     if weight is not None:
+        weight = cast(weight, nptype(log_probabilities))
         weights = core.gather(weight, labels, axis=0)
         weighted = core.mul(log_probabilities, weight)
     if kept is not None:

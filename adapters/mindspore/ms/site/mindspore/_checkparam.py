@@ -162,6 +162,8 @@ class Validator:
 
     @staticmethod
     def check_axis_in_range(axis, ndim):
+        if type(axis) is int and -ndim <= axis < ndim:
+            return axis % ndim
         axes = [axis] if _is_int(axis) else list(axis)
         for each in axes:
             if not -ndim <= each < ndim:

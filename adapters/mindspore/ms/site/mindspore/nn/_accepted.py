@@ -9,10 +9,12 @@ from mindspore.common.tensor import Tensor
 def told_of_self(construct, owner):
     """A construct() whose first argument has another name, by which `self` may be forgotten."""
 
+    signature = inspect.signature(construct)
+
     @functools.wraps(construct)
     def checked(self, *inputs, **keywords):
         try:
-            inspect.signature(construct).bind(self, *inputs, **keywords)
+            signature.bind(self, *inputs, **keywords)
         except TypeError as error:
             told = f"The method 'construct' of {owner} should have 'self' as its first argument: {error}."
             raise TypeError(told) from None

@@ -58,9 +58,10 @@ class Cell(Accepted):
                 raise TypeError(
                     "The inputs of a Cell should be Tensor, number, tuple, list or None, but got numpy.ndarray."
                 )
-        if core.here.recorder is not None:
-            return self.uncaptured(*args, **kwargs)
-        if core.captures():
+        recorder = core.here.recorder
+        if recorder is not None:
+            return recorder.prepared(self.construct)(*args, **kwargs) if self._plain else self.run(args, kwargs)
+        if modes.mode == modes.GRAPH and core.graph_entry is not None:
             if not self._names_checked:
                 self.check_names()
                 self.__dict__["_names_checked"] = True

@@ -226,8 +226,46 @@ MaxUnpool1d, MaxUnpool2d, MaxUnpool3d = (
     type(f"MaxUnpool{n}d", (_Unpool,), {"function": f"max_unpool{n}d", "__module__": __name__, "__doc__": _Unpool.__doc__}) for n in (1, 2, 3)
 )
 
+
+class _FractionalMaxPool(Cell):
+    """The largest of windows at places that random numbers choose; output_size, or output_ratio of the image's sizes, says how many."""
+
+    row, axes = None, 2
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        name = type(self).__name__
+        ratio = (output_ratio,) * self.axes if isinstance(output_ratio, float) else output_ratio
+        if ratio is not None and (len(ratio) != self.axes or not all(0 < each < 1 for each in ratio)):
+            raise ValueError(f"For '{name}', the 'output_ratio' must be {self.axes} numbers in (0, 1), but got {output_ratio}.")
+        self.kernel_size = sizes(kernel_size, self.axes, "kernel_size", name)
+        self.output_size = None if output_size is None else sizes(output_size, self.axes, "output_size", name)
+        self.output_ratio, self.return_indices, self.samples = ratio, Validator.check_bool(return_indices, "return_indices", name), _random_samples
+
+    def construct(self, x):
+        size = self.output_size
+        if (size is None) == (self.output_ratio is None):
+            raise ValueError(f"For '{type(self).__name__}', one of 'output_size' and 'output_ratio' must be given.")
+        if size is None:
+            size = tuple(int(n * f) for n, f in zip(x.shape[-self.axes :], self.output_ratio))
+        samples = self.samples
+        if samples is None:
+            whole = x.shape if len(x.shape) == self.axes + 2 else (1, *x.shape)
+            samples = F.rand(whole[0], whole[1], self.axes)
+        made = self.row(self.kernel_size, size)(x, samples)
+        return made if self.return_indices else made[0]
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    __doc__, row = _FractionalMaxPool.__doc__, P.FractionalMaxPoolWithFixedKsize
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    __doc__, row, axes = _FractionalMaxPool.__doc__, P.FractionalMaxPool3DWithFixedKsize, 3
+
+
 __all__ = [
-    "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "FractionalMaxPool2d", "FractionalMaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
     "ZeroPad2d", *(f"{kind}Pad{n}d" for kind in ("Constant", "Reflection", "Replication") for n in (1, 2, 3)), "ChannelShuffle", "PixelShuffle",
     "PixelUnshuffle", "Unflatten", "Softmax2d", "Threshold", "RReLU", "LRN", "MaxPool3d", "AvgPool3d", "Upsample", "LGamma", "DiGamma", "IGamma",
     "LBeta", "MatInverse", "MatDet",

@@ -2,7 +2,7 @@
 
 import numpy as np
 from cairn.ms import core, level
-from cairn.ms.numerics import basic, losses, reductions
+from cairn.ms.numerics import basic, losses, reductions, sequences
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
@@ -416,33 +416,41 @@ class SampledSoftmaxLoss(LossBase):
 
 
 class CTCLoss(LossBase):
-    """Connectionist temporal classification of log probabilities [steps, batch, classes]; the blank is `blank`."""
+    """Connectionist temporal classification of log probabilities [steps, batch, classes] or [steps, classes]; the blank is `blank`."""
 
     def __init__(self, blank=0, reduction="mean", zero_infinity=False):
         super().__init__(reduction)
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def construct(self, log_probs, targets, input_lengths, target_lengths):
-        steps, batch, classes = log_probs.shape
-        keep = [i for i in range(classes) if i != self.blank] + [self.blank]
-        moved = core.gather(log_probs, basic.ints(keep), axis=2)
+        if len(log_probs.shape) == 2:
+            lengths = [np.asarray(each.asnumpy() if isinstance(each, Tensor) else each, np.int32).reshape(1) for each in (input_lengths, target_lengths)]
+            loss = self.construct(basic.expand(log_probs, 1), basic.expand(targets, 0), *map(Tensor, lengths))
+            return basic.reshape(loss, ()) if self.reduction == "none" else loss
         lengths = target_lengths.asnumpy() if isinstance(target_lengths, Tensor) else np.asarray(target_lengths)
-        rows = targets.asnumpy()
-        places, labels, at = [], [], 0
-        for i in range(batch):
-            count = int(lengths[i])
-            row = rows[i, :count] if rows.ndim == 2 else rows[at : at + count]
-            at += count
-            places += [(i, j) for j in range(count)]
-            labels += [int(each) - (int(each) > self.blank) for each in row]
-        loss, _ = core.ctc_loss(
-            moved, np.array(places, np.int64), np.array(labels, np.int32), basic.cast(input_lengths, np.int32)
-        )
+        loss = self._each(log_probs, targets, input_lengths, lengths)
         if self.zero_infinity:
             loss = core.select(core.is_inf(loss), basic.number(0, loss), loss)
         if self.reduction == "mean":
             loss = core.div(loss, np.maximum(lengths, 1).astype(basic.nptype(loss)))
         return losses.reduced(loss, self.reduction)
+
+    def _each(self, log_probs, targets, input_lengths, lengths):
+        """The loss of each sequence."""
+        (steps, batch, classes), rows = log_probs.shape, targets.asnumpy()
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        rows = [rows[i, : lengths[i]] if rows.ndim == 2 else rows[starts[i] : starts[i + 1]] for i in range(batch)]
+        labels = np.concatenate(rows).astype(np.int32)
+        if (labels == self.blank).any():
+            return sequences.ctc_loss(log_probs, targets, input_lengths, lengths.astype(np.int32), self.blank)[0]
+        keep = [i for i in range(classes) if i != self.blank] + [self.blank]
+        places = np.array([(i, j) for i in range(batch) for j in range(lengths[i])], np.int64)
+        steps_each = basic.cast(input_lengths, np.int32)
+        loss, _ = core.ctc_loss(core.gather(log_probs, basic.ints(keep), axis=2), places, labels - (labels > self.blank).astype(np.int32), steps_each)
+        of_one = core.sub(log_probs, core.log_softmax(log_probs, axis=2))  # what each step's probabilities add up to
+        counts = core.less(np.arange(steps, dtype=np.int32)[:, None], basic.expand(steps_each, 0))
+        whole = core.mul(basic.at(of_one, 2, 0), basic.cast(counts, basic.nptype(log_probs)))
+        return core.sub(loss, core.stop_gradient(core.reduce_sum(whole, axes=[0], keep_dims=False)))
 
 
 class _OfFunction(LossBase):

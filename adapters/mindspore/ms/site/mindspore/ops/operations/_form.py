@@ -85,16 +85,17 @@ REQUIRED = inspect.Parameter.empty
 
 def primitive(name, compute, doc, prepare=None, /, **attributes):
     """A class of primitives: attributes are its arguments in order with their defaults; `prepare(self)` checks and derives."""
-    names = list(attributes)
+    names, needed = list(attributes), list(attributes.values()).count(REQUIRED)
     signature = inspect.Signature(
         [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=attributes[each]) for each in names]
     )
 
     def __init__(self, *args, **kwargs):
         Primitive.__init__(self, name)
-        bound = signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        for key, value in bound.arguments.items():
+        if kwargs or not needed <= len(args) <= len(names):
+            kwargs = signature.bind(*args, **kwargs).arguments
+        given = {**attributes, **dict(zip(names, args)), **kwargs}
+        for key, value in given.items():
             if isinstance(attributes[key], bool) and not isinstance(value, bool):
                 raise TypeError(f"For '{name}', the type of '{key}' must be bool, but got {type(value).__name__}.")
             if key == "reduction" and name.endswith(("Loss", "LossV2", "Entropy")) and value not in ("none", "mean", "sum", "batchmean"):

@@ -2,7 +2,8 @@
 
 import numpy as np
 from cairn.ms import core, gradient
-from cairn.ms.numerics import basic
+from cairn.ms.numerics import basic, windows
+from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
 from mindspore.ops.operations import _grad_table
 from mindspore.ops.operations._form import REQUIRED, primitive, static
@@ -198,6 +199,27 @@ def _batch_norm(self, dy, x, scale, mean, variance, reserve=None):
 BatchNormGrad = primitive("BatchNormGrad", _batch_norm, "By x, scale and bias.", is_training=False, epsilon=1e-5, data_format="NCHW")
 
 
+def _batch_norm_twice(self, x, dy, scale, mean, variance, *seeds):
+    """By x, dy and scale, for gradients of what BatchNormGrad gives; while training mean and variance follow x."""
+    kind, wide = basic.nptype(x), lambda each: basic.cast(each, np.float64)  # noqa: E731
+
+    def first(x, dy, scale):
+        center, spread = wide(mean), wide(variance)
+        if self.is_training:
+            axis = 1 if self.data_format == "NCHW" or len(x.shape) == 2 else len(x.shape) - 1
+            axes = [each for each in range(len(x.shape)) if each != axis]
+            center = core.reduce_mean(x, axes=axes, keep_dims=True)
+            spread = core.reduce_mean(core.square(core.sub(x, center)), axes=axes, keep_dims=False)
+            center = basic.reshape(center, scale.shape)
+        return _batch_norm(self, dy, x, scale, center, spread)
+
+    dx, ddy, dscale = _again(first, *map(wide, (x, dy, scale)), seeds=tuple(map(wide, seeds)))
+    return basic.cast(dx, kind), basic.cast(ddy, kind), basic.cast(dscale, basic.nptype(scale))
+
+
+BatchNormGradGrad = primitive("BatchNormGradGrad", _batch_norm_twice, "By x, dy and scale.", is_training=False, epsilon=1e-5, data_format="NCHW")
+
+
 def _again(operator, *inputs, seeds):
     """The gradients of a gradient by all of its inputs."""
     return slopes(operator, inputs, seeds, tuple(range(len(inputs))))
@@ -292,4 +314,124 @@ StridedSliceGrad = primitive(
     ),
     "By the sliced tensor.", begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0,
 )  # fmt: skip
+IgammaGradA = primitive("IgammaGradA", lambda self, a, x: slopes(core.incomplete_gamma, (a, x), basic.like(core.add(a, x), 1)), "By a.")
+CholeskyGrad = primitive(
+    "CholeskyGrad", lambda self, factor, dy: slopes(core.cholesky, (basic.matmul(factor, factor, transpose_y=True),), dy), "By the matrix."
+)
+
+
+def _einsum(self, inputs, dy):
+    made = slopes(lambda *inputs: P.Einsum(self.equation)(inputs), tuple(inputs), dy, tuple(range(len(inputs))))
+    return made if isinstance(made, tuple) else (made,)
+
+
+EinsumGrad = primitive("EinsumGrad", _einsum, "By each operand.", equation=REQUIRED)
+
+
+def _affine_grid(self, dy, size):
+    rank = dy.shape[-1]
+    theta = basic.filled((dy.shape[0], rank, rank + 1), 0, basic.nptype(dy))
+    return slopes(lambda theta: P.AffineGrid(self.align_corners)(theta, size), (theta,), dy)
+
+
+AffineGridGrad = primitive("AffineGridGrad", _affine_grid, "By the maps.", align_corners=False)
+
+
+def _put(x, dy, places, rank):
+    """dy at the places that index the last axes of x, taken as one; zeros elsewhere."""
+    rows = tuple(x.shape[: len(x.shape) - rank])
+    flat = lambda each: basic.reshape(each, (*rows, -1))  # noqa: E731
+    return basic.reshape(slopes(lambda x: P.GatherD()(x, len(rows), flat(places)), (flat(x),), flat(dy)), x.shape)
+
+
+def _taken(x, places, rank):
+    """Elements of x at places that index its last axes, taken as one."""
+    rows = tuple(x.shape[: len(x.shape) - rank])
+    return basic.reshape(P.GatherD()(basic.reshape(x, (*rows, -1)), len(rows), basic.reshape(places, (*rows, -1))), places.shape)
+
+
+FractionalMaxPoolGradWithFixedKsize = primitive(
+    "FractionalMaxPoolGradWithFixedKsize", lambda self, x, dy, places: _put(x, dy, places, 2), "By the image.", data_format="NCHW"
+)
+FractionalMaxPool3DGradWithFixedKsize = primitive(
+    "FractionalMaxPool3DGradWithFixedKsize", lambda self, x, dy, places: _put(x, dy, places, 3), "By the volume.", data_format="NCDHW"
+)
+
+
+def _pieces(row):
+    """By an NHWC image that fractional pooling cut at the given edges."""
+
+    def pooled(self, x, edges):
+        out, size = x, 1
+        for axis, each in enumerate(edges, 1):
+            out = windows.pool_pieces(out, axis, each, self.overlapping, row)
+            ends = np.minimum(each[1:] + self.overlapping, x.shape[axis])
+            size = size * (ends - each[:-1]).reshape([-1 if i == axis else 1 for i in range(1, 4)])
+        return core.div(out, basic.number(size, out)) if row == "reduce_sum" else out
+
+    def compute(self, x, *inputs):
+        dy, *edges = inputs[-3:]
+        edges = [np.asarray(static(each, self.name, "edges")) for each in edges]
+        if row == "reduce_sum":  # the image is known by its shape
+            x = basic.filled(static(x, self.name, "shape"), 0, basic.nptype(dy))
+        return slopes(lambda x: pooled(self, x, edges), (x,), dy)
+
+    return compute
+
+
+FractionalMaxPoolGrad = primitive("FractionalMaxPoolGrad", _pieces("reduce_max"), "By the image.", overlapping=False)
+FractionalAvgPoolGrad = primitive("FractionalAvgPoolGrad", _pieces("reduce_sum"), "By the image.", overlapping=False)
+MaxPoolGradWithArgmaxV2 = primitive(
+    "MaxPoolGradWithArgmaxV2", lambda self, x, dy, places: _put(x, dy, places, 2), "By the image.", kernel_size=REQUIRED, strides=None, pads=0,
+    dilation=(1, 1), ceil_mode=False, argmax_type=np.int64,
+)  # fmt: skip
+MaxPoolGradGradWithArgmax = primitive(
+    "MaxPoolGradGradWithArgmax", lambda self, x, dx, places: _taken(dx, places, 3), "By dy.", kernel_size=1, strides=1, pad_mode="VALID",
+    data_format="NCHW",
+)  # fmt: skip
+MaxPool3DGradGrad = primitive(
+    "MaxPool3DGradGrad",
+    lambda self, x, y, dx: slopes(
+        lambda dy: globals()["MaxPool3DGrad"](self.kernel_size, self.strides, self.pad_mode)(x, y, dy), (y,), dx
+    ),
+    "By dy.", kernel_size=1, strides=1, pad_mode="VALID", data_format="NCDHW",
+)  # fmt: skip
+SparseFillEmptyRowsGrad = primitive(
+    "SparseFillEmptyRowsGrad",
+    lambda self, places, dy: (
+        P.Gather()(dy, places, 0),
+        core.sub(
+            core.reduce_sum(dy, axes=[0], keep_dims=False), core.reduce_sum(P.Gather()(dy, places, 0), axes=[0], keep_dims=False)
+        ),
+    ),
+    "By the values and by what fills.",
+)
+
+
+def _sparse_slice(self, dy, indices, start, kept):
+    """By the values of a sparse tensor of which a part was taken: `kept` are the part's indices."""
+    indices, start, kept = (each.asnumpy() if hasattr(each, "asnumpy") else np.asarray(each) for each in (indices, start, kept))
+    at = {tuple(row): place for place, row in enumerate((kept + start).tolist())}
+    places = np.array([at.get(tuple(row), len(at)) for row in indices.tolist()])
+    return P.Gather()(core.concat(dy, basic.filled((1,), 0, basic.nptype(dy)), axis=0), Tensor(places), 0)
+
+
+SparseSliceGrad = primitive("SparseSliceGrad", _sparse_slice, "By the values.")
+
+
+def _instance_norm(self, dy, x, gamma, mean, variance):
+    function = lambda x, gamma, beta: P.InstanceNorm(self.epsilon, self.momentum)(x, gamma, beta, mean, variance)[0]  # noqa: E731
+    return slopes(function, (x, gamma, basic.like(gamma, 0)), dy, (0, 1, 2))
+
+
+InstanceNormGrad = primitive("InstanceNormGrad", _instance_norm, "By x, gamma and beta.", epsilon=0.0, momentum=0.1)
+ResizeNearestNeighborV2Grad = primitive(
+    "ResizeNearestNeighborV2Grad",
+    lambda self, dy, size: slopes(
+        lambda x: P.ResizeNearestNeighborV2(self.align_corners, self.half_pixel_centers)(x, tuple(dy.shape[2:])),
+        (basic.filled((*dy.shape[:2], *static(size, "ResizeNearestNeighborV2Grad", "size")), 0, basic.nptype(dy)),), dy,
+    ),
+    "By the image.", align_corners=False, half_pixel_centers=False,
+)  # fmt: skip
+GluGrad, SeluGrad = globals()["GLUGrad"], globals()["SeLUGrad"]
 del _name, _forward

@@ -1,10 +1,11 @@
 """Gradients of operators as operators, as a table: the inputs of each, and the operator that is differentiated for it."""
 
+import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import basic
+from mindspore.common.tensor import Tensor
 from mindspore.ops import operations as P
 from mindspore.ops.operations._form import REQUIRED, primitive
-
 
 
 def _compute(slopes, name, inputs, forward, to):
@@ -125,6 +126,9 @@ ROWS = (  # name, inputs, forward, what it is called with; by which of these; at
      {"interpolation_mode": "bilinear", "padding_mode": "zeros", "align_corners": False}),
     ("GridSampler3DGrad", "dy x grid", lambda self: _own(self, P.GridSampler3D, "interpolation_mode", "padding_mode", "align_corners"), "x grid",
      {"interpolation_mode": "bilinear", "padding_mode": "zeros", "align_corners": False}),
+    ("ScaleAndTranslateGrad", "dy like scale translation",
+     lambda self: lambda x, *moved: P.ScaleAndTranslate(self.kernel_type, self.antialias)(x, Tensor(np.array(self.size)), *moved),
+     "x scale translation", {"kernel_type": "lanczos3", "antialias": True}),
     ("UpsampleNearest3DGrad", "dy", lambda self: _own(self, P.UpsampleNearest3D, "output_size", "scales"), "x",
      {"input_size": REQUIRED, "output_size": None, "scales": None}),
     ("UpsampleTrilinear3DGrad", "dy", lambda self: _own(self, P.UpsampleTrilinear3D, "output_size", "scales", "align_corners"), "x",
@@ -136,5 +140,5 @@ _SHAPES = {"GatherDGrad": "shape", "UpsampleNearest3DGrad": "input_size", "Upsam
 _SIZED = {  # which sizes of the result they are
     "AdaptiveAvgPool2DGrad": slice(-2, None), "AdaptiveAvgPool3DGrad": slice(-3, None), "AdaptiveMaxPool2DGrad": slice(-2, None),
     "AdaptiveMaxPool3DGrad": slice(-3, None), "ResizeBicubicGrad": slice(-2, None), "ResizeLinear1DGrad": slice(-1, None),
-    "CropAndResizeGradImage": slice(1, 3), "CropAndResizeGradBoxes": slice(1, 3),
+    "CropAndResizeGradImage": slice(1, 3), "CropAndResizeGradBoxes": slice(1, 3), "ScaleAndTranslateGrad": slice(1, 3),
 }  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 from cairn import Error
 from cairn.ms import core, level, refusal
 from cairn.ms.numerics import arrays, basic, reductions
+from mindspore import context
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
@@ -31,12 +32,14 @@ def _reshape(self, x, shape):
 
 
 def _transpose(self, x, order):
-    order, rank = static(order, "Transpose", "input_perm"), len(_shape_of(x, "Transpose"))
+    order, rank = static(order, "Transpose", "input_perm"), len(tensor(x, "Transpose").shape)
     for each in order:
-        Validator.check_is_int(each, "input_perm", "Transpose")
-    if any(not -rank <= each < rank for each in order) or sorted(each % rank for each in order) != list(range(rank)):
+        if type(each) is not int:
+            Validator.check_is_int(each, "input_perm", "Transpose")
+    made = basic.permutation(tuple(order), rank)
+    if made is None:
         raise ValueError(f"For 'Transpose', 'input_perm' must be a permutation of {rank} axes, but got {tuple(order)}.")
-    return core.transpose(x, permutation=[each % rank for each in order])
+    return core.transpose(x, permutation=made)
 
 
 def _type_only(dtype, name):
@@ -64,10 +67,10 @@ def _joined(name, inputs):
     inputs = _flat(inputs)
     if not inputs:
         raise ValueError(f"For '{name}', at least one input is needed.")
-    if len({basic.nptype(tensor(each, name)) for each in inputs}) > 1:
-        raise TypeError(
-            f"For '{name}', the dtypes of all inputs must be equal, but got {[str(x.dtype) for x in inputs]}."
-        )
+    kind = basic.nptype(tensor(inputs[0], name))
+    for each in inputs:
+        if basic.nptype(tensor(each, name)) != kind:
+            raise TypeError(f"For '{name}', the dtypes of all inputs must be equal, but got {[str(x.dtype) for x in inputs]}.")
     return inputs
 
 
@@ -75,11 +78,13 @@ def _concat(self, *inputs):
     if len(inputs) == 1 and isinstance(inputs[0], Tensor):
         raise TypeError("For 'Concat', the input must be a tuple or list of Tensors, but got a Tensor.")
     inputs = _joined("Concat", inputs)
-    axis = Validator.check_axis_in_range(self.axis, len(inputs[0].shape))
-    rest = {tuple(s for a, s in enumerate(each.shape) if a != axis) for each in inputs}
-    if len(rest) > 1 or len({len(each.shape) for each in inputs}) > 1:
-        shapes = [tuple(each.shape) for each in inputs]
-        raise ValueError(f"For 'Concat', the shapes must be equal except along axis {axis}, but got {shapes}.")
+    first = inputs[0].shape
+    axis = Validator.check_axis_in_range(self.axis, len(first))
+    for each in inputs:
+        shape = each.shape
+        if shape != first and (len(shape) != len(first) or shape[:axis] != first[:axis] or shape[axis + 1 :] != first[axis + 1 :]):
+            shapes = [tuple(each.shape) for each in inputs]
+            raise ValueError(f"For 'Concat', the shapes must be equal except along axis {axis}, but got {shapes}.")
     return core.concat(*inputs, axis=axis)
 
 
@@ -383,7 +388,7 @@ class SameTypeShape(_Fact):
     """x, if it has dtype and shape of y."""
 
     def compute(self, x, y):
-        if basic.nptype(x) != basic.nptype(y):
+        if basic.nptype(tensor(x, "SameTypeShape")) != basic.nptype(tensor(y, "SameTypeShape", argument="y")):
             raise TypeError(f"For 'SameTypeShape', the dtypes must be equal, but got {x.dtype} and {y.dtype}.")
         if tuple(x.shape) != tuple(y.shape):
             raise ValueError(f"For 'SameTypeShape', the shapes must be equal, but got {x.shape} and {y.shape}.")
@@ -438,6 +443,9 @@ Sort = primitive(
 
 def _unique(self, x):
     values, index = core.unique(tensor(x, "Unique"))
+    if context.get_context("device_target") == "GPU":  # where they rise
+        values, order = reductions.sort(values, 0, False)
+        index = core.gather(reductions.sort(order, 0, False)[1], index, axis=0)
     return values, basic.cast(index, np.int32 if basic.nptype(x) != np.int64 else np.int64)
 
 
@@ -448,7 +456,7 @@ def _unique_with_pad(self, x, pad):
     )
 
 
-Unique = primitive("Unique", _unique, "Different elements in order of appearance, and each one's place among them.")
+Unique = primitive("Unique", _unique, "Different elements in order of appearance (on GPU rising), and each one's place among them.")
 UniqueWithPad = primitive("UniqueWithPad", _unique_with_pad, "The same, filled up to the length of x.")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from cairn.ms import core
-from cairn.ms.numerics import basic, images
+from cairn.ms.numerics import basic, images, spans
 from mindspore._checkparam import Validator
 from mindspore.ops.operations._form import REQUIRED, primitive, static, tensor
 
@@ -110,4 +110,23 @@ ROIAlign = primitive(
     spatial_scale=REQUIRED,
     sample_num=2,
     roi_end_mode=1,
+)
+
+
+def _check_kernel(self):
+    Validator.check_string(self.kernel_type, list(spans.KERNELS), "kernel_type", self.name)
+
+
+def _scaled(self, x, size, scale, translation):
+    if len(tensor(x, "ScaleAndTranslate", "number", "images").shape) != 4:
+        raise ValueError(f"For 'ScaleAndTranslate', images must have 4 dimensions, but got shape {tuple(x.shape)}.")
+    numbers = [tensor(each, self.name, "number", name).asnumpy() for each, name in ((size, "size"), (scale, "scale"), (translation, "translation"))]
+    if any(each.shape != (2,) for each in numbers) or min(numbers[0].min(), numbers[1].min()) <= 0:
+        raise ValueError("For 'ScaleAndTranslate', size and scale must be two positive numbers each, and translation two numbers.")
+    size, scale, translation = (each.tolist() for each in numbers)
+    return spans.scale_and_translate(basic.cast(x, np.float32), size, scale, translation, self.kernel_type, self.antialias)
+
+
+ScaleAndTranslate = primitive(
+    "ScaleAndTranslate", _scaled, "NHWC images scaled and moved.", _check_kernel, kernel_type="lanczos3", antialias=True
 )

@@ -278,13 +278,9 @@ Median = primitive("Median", _median, "Lower median and its index.", global_medi
 
 def _matmul(name, ranks):
     def compute(self, x, y):
-        for each, argument in ((x, "x"), (y, "y")):
-            if not ranks(len(tensor(each, name, "number", argument).shape)):
-                raise ValueError(
-                    f"For '{name}', the dimension of '{argument}' does not fit, but got shape {each.shape}."
-                )
-        if name == "BatchMatMul" and len(x.shape) == len(y.shape) == 2:
-            raise ValueError(f"For '{name}', an input must have 3 dimensions or more, but got {x.shape} and {y.shape}.")
+        of_x, of_y = len(tensor(x, name, "number").shape), len(tensor(y, name, "number", "y").shape)
+        if not ranks(of_x, of_y):
+            raise ValueError(f"For '{name}', the dimensions of 'x' and 'y' do not fit, but got shapes {x.shape} and {y.shape}.")
         if basic.nptype(x) != basic.nptype(y):
             raise TypeError(f"For '{name}', the dtypes of the inputs must be equal, but got {x.dtype} and {y.dtype}.")
         return core.matmul(x, y, transpose_a=self.transpose_a, transpose_b=self.transpose_b)
@@ -296,7 +292,8 @@ def _matmul(name, ranks):
     return primitive(name, compute, "Product of matrices.", check, transpose_a=False, transpose_b=False)
 
 
-MatMul, BatchMatMul = _matmul("MatMul", lambda rank: rank == 2), _matmul("BatchMatMul", lambda rank: rank >= 2)
+MatMul = _matmul("MatMul", lambda x, y: x == y == 2)
+BatchMatMul = _matmul("BatchMatMul", lambda x, y: x > 2 <= y or y > 2 <= x)
 
 
 def _sum_of(name):

@@ -88,15 +88,14 @@ Softmax, LogSoftmax = _softmax("Softmax", core.softmax), _softmax("LogSoftmax", 
 
 
 def _bias_add(self, x, bias):
-    if basic.nptype(tensor(x, "BiasAdd")).kind == "b" or basic.nptype(tensor(bias, "BiasAdd")) != basic.nptype(x):
+    kind, shape, of_bias = basic.nptype(tensor(x, "BiasAdd")), x.shape, tensor(bias, "BiasAdd").shape
+    if kind.kind == "b" or basic.nptype(bias) != kind:
         raise TypeError(f"For 'BiasAdd', x and the bias need numbers of one dtype, but got {x.dtype} and {bias.dtype}.")
-    if len(tensor(x, "BiasAdd").shape) < 2 or len(tensor(bias, "BiasAdd").shape) != 1:
-        raise ValueError(
-            f"For 'BiasAdd', x needs 2 or more dimensions and the bias 1, but got {x.shape} and {bias.shape}."
-        )
-    channel = x.shape[1] if self.data_format.startswith("NC") else x.shape[-1]
-    if channel != bias.shape[0]:
-        raise ValueError(f"For 'BiasAdd', the bias must have {channel} elements, but got {bias.shape[0]}.")
+    if len(shape) < 2 or len(of_bias) != 1:
+        raise ValueError(f"For 'BiasAdd', x needs 2 or more dimensions and the bias 1, but got {shape} and {of_bias}.")
+    channel = shape[1 if self.data_format.startswith("NC") else -1]
+    if channel != of_bias[0]:
+        raise ValueError(f"For 'BiasAdd', the bias must have {channel} elements, but got {of_bias[0]}.")
     return basic.bias_add(x, bias, self.data_format)
 
 
@@ -236,6 +235,8 @@ def _depthwise(self, x, w):
         raise ValueError(
             f"For '{self.name}', the weight must be [{self.channel_multiplier}, {x.shape[1]}, ...], but got {tuple(w.shape)}."
         )
+    if tuple(w.shape[2:]) != tuple(self.kernel_size):
+        raise ValueError(f"For '{self.name}', the kernel_size is {self.kernel_size}, but the weight is {tuple(w.shape)}.")
     return images.depthwise_conv(x, w, self.pad_mode, self.pad_list, self.stride, self.dilation)
 
 
@@ -381,6 +382,8 @@ AdaptiveAvgPool3D = primitive(
 def _batch_norm(self, x, scale, bias, mean, variance):
     for each in (x, scale, bias) if self.is_training else (x, scale, bias, mean, variance):
         tensor(each, self.name, "float")
+    if isinstance(mean, Tensor) and isinstance(variance, Tensor) and basic.nptype(mean) != basic.nptype(variance):
+        raise TypeError(f"For '{self.name}', mean and variance must have one dtype, but got {mean.dtype} and {variance.dtype}.")
     if not self.is_training:
         return (
             norms.batch_norm(x, scale, bias, mean, variance, self.epsilon, self.data_format),

@@ -1,5 +1,6 @@
 """Primitives that update Parameters: the rules are cairn.ms.numerics.updates."""
 
+import numpy as np
 from cairn.ms import core
 from cairn.ms.numerics import basic, updates
 from mindspore.common.tensor import Tensor
@@ -15,6 +16,10 @@ def _converted(x, variable):
     return basic.cast(x, basic.nptype(variable)) if basic.nptype(x).itemsize < basic.nptype(variable).itemsize else x
 
 
+def _wide(x):
+    return basic.cast(x, np.float32) if isinstance(x, Tensor) and basic.nptype(x) == np.float16 else x
+
+
 def _update(name, slots, rule, doc, returned=None, **attributes):
     """`slots` Parameters come first; rule(self, slots, others) gives their new values."""
 
@@ -23,8 +28,10 @@ def _update(name, slots, rule, doc, returned=None, **attributes):
         for each in own:
             parameter(each, name)
         others = [_converted(each, own[0]) for each in others]
-        for each, value in zip(own, rule(self, own, others)):
-            core.assign(each, value)
+        half = basic.nptype(own[0]) == np.float16  # its steps are computed with more bits, and rounded once
+        made = rule(self, list(map(_wide, own)), list(map(_wide, others))) if half else rule(self, own, others)
+        for each, value in zip(own, made):
+            core.assign(each, basic.cast(value, basic.nptype(each)) if half else value)
         return own[0] if returned == 1 or slots == 1 else own[: returned or slots]
 
     return primitive(name, compute, doc, **attributes)

@@ -39,6 +39,8 @@ def _uniform_int(self, shape, low, high):
 
 
 def _multinomial(self, x, count):
+    if len(tensor(x, "Multinomial").shape) not in (1, 2):
+        raise ValueError(f"For 'Multinomial', the rank of 'x' must be 1 or 2, but got {len(x.shape)}.")
     logits = core.log(tensor(x, "Multinomial", "float"))
     flat = len(x.shape) == 1
     out = random.categorical(
