@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "engines/cpu/kernel_store.h"
 #include "engines/cpu/tile_code.h"
 
 namespace cairn {
 
-TileCode::TileCode(const TileSpec& spec) : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), spec_(spec) {
+TileCode::TileCode(const TileSpec& spec) : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), spec_(spec) {
   vectors_ = (spec.columns + lanes(spec.isa) - 1) / lanes(spec.isa);
   tail_ = spec.columns % lanes(spec.isa);
   pixels_ = static_cast<int>(spec.pixel_bytes.size());
