@@ -14,7 +14,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kDeepest = 4;  // nested decompositions
+constexpr size_t kDeepest = 4;  // nested decompositions
 
 bool is_narrow(const Type& type) { return type.is_tensor() && type.dtype.is_float() && type.dtype.bits < 32; }
 
@@ -71,17 +71,20 @@ class Decomposer {
       : module_(module), block_(block), fast_(options.engines.begin(), options.engines.end() - 1),
         last_(*options.engines.back()) {}
 
-  size_t run() {
-    find_refused();
-    if (refused_.empty()) return 0;
+  /// The positions of the nodes that it replaced; those in `chosen`, if given, without asking the engines.
+  std::vector<size_t> run(const std::vector<size_t>* chosen) {
+    std::vector<size_t> replaced;
+    if (!chosen) find_refused();
+    if (chosen ? chosen->empty() : refused_.empty()) return replaced;
     std::vector<std::unique_ptr<Node>> nodes;
-    for (auto& node : block_.nodes) {
+    for (size_t i = 0; i < block_.nodes.size(); ++i) {
+      auto& node = block_.nodes[i];
       for (Value*& input : node->inputs) input = current(input);
-      const auto refused = refused_.find(node.get());
-      if (refused == refused_.end() || !(refused->second || pays(*node, 0))) {
+      if (!(chosen ? has_parts(*node) && std::binary_search(chosen->begin(), chosen->end(), i) : wanted(*node))) {
         nodes.push_back(std::move(node));
         continue;
       }
+      replaced.push_back(i);
       Block parts = parts_of(module_, *node);
       for (size_t i = 0; i < node->results.size(); ++i) {
         if (parts.results[i]->producer && parts.results[i]->name.empty())
@@ -93,10 +96,15 @@ class Decomposer {
     }
     block_.nodes = std::move(nodes);
     for (Value*& result : block_.results) result = current(result);
-    return gone_.size();
+    return replaced;
   }
 
  private:
+  bool wanted(const Node& node) const {
+    const auto refused = refused_.find(&node);
+    return refused != refused_.end() && (refused->second || pays(node, 0));
+  }
+
   void find_refused() {
     const Uses uses(block_);
     for (const auto& node : block_.nodes)
@@ -114,7 +122,7 @@ class Decomposer {
   }
 
   /// Whether the fast engines take all nodes of the node's decomposition.
-  bool pays(const Node& node, int depth) const {
+  bool pays(const Node& node, size_t depth) const {
     if (fast_.empty() || depth == kDeepest || !all_static(node)) return false;
     const Block parts = parts_of(module_, node);
     const Uses uses(parts);
@@ -140,24 +148,26 @@ class Decomposer {
 
 }  // namespace
 
-size_t decompose(const Module& module, Function& function, const PlanOptions& options) {
-  size_t replaced = 0;
-  for (int round = 0; round < kDeepest; ++round) {
-    const size_t now = Decomposer(module, function.body, options).run();
-    replaced += now;
-    if (now == 0) break;
+Decomposed decompose(const Module& module, Function& function, const PlanOptions& options, const Decomposed* like) {
+  Decomposed rounds;
+  for (size_t round = 0; round < (like ? like->size() : kDeepest); ++round) {
+    auto replaced = Decomposer(module, function.body, options).run(like ? &(*like)[round] : nullptr);
+    if (replaced.empty()) break;
+    rounds.push_back(std::move(replaced));
   }
-  if (replaced == 0) return 0;
+  if (rounds.empty()) return rounds;
   fold_constants(function.body, nullptr);
   remove_dead(function.body, nullptr);
-  return replaced;
+  return rounds;
 }
 
-bool prepare(const Module& module, Function& function, const PlanOptions& options) {
+bool prepare(const Module& module, Function& function, const PlanOptions& options, Decomposed& decomposed,
+             const Decomposed* like) {
   const bool on_host = std::all_of(options.engines.begin(), options.engines.end(),
                                    [](const Engine* engine) { return engine->memory().is_host(); });
   bool changed = on_host && make_scans(function.body);
-  changed = decompose(module, function, options) > 0 || changed;
+  decomposed = decompose(module, function, options, like);
+  changed = !decomposed.empty() || changed;
   changed = keep_narrow(function.body) || changed;
   const bool in_loop = options.first_that_stays != SIZE_MAX;
   if (on_host && !in_loop && !options.every_value && function.updates.empty())

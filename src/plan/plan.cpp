@@ -649,9 +649,11 @@ class Planner {
 
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer, const Plan* sibling) {
-  const bool rewritten = prepare(*module, *function, options);
+  Decomposed decomposed;
+  const bool rewritten = prepare(*module, *function, options, decomposed);
   auto plan = Planner(module, std::move(function), options, packer, sibling).make(false);
   plan->rewritten = rewritten;
+  plan->decomposed = std::move(decomposed);
   tell_reference_steps(*plan, *module, options);
   return plan;
 }
@@ -659,6 +661,8 @@ std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std:
 std::shared_ptr<const Plan> make_plan_like(const Plan& sibling, std::shared_ptr<const Module> module,
                                            std::unique_ptr<Function> function, const PlanOptions& options,
                                            Packer& packer) {
+  Decomposed decomposed;
+  if (sibling.rewritten) prepare(*module, *function, options, decomposed, &sibling.decomposed);
   auto plan = Planner(module, std::move(function), options, packer, &sibling).make(true);
   if (plan) tell_reference_steps(*plan, *module, options);
   return plan;

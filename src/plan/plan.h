@@ -48,6 +48,9 @@ struct Buffer {
 class Program;
 struct Plan;
 
+/// The positions of the nodes that decompose() replaced, in each round.
+using Decomposed = std::vector<std::vector<size_t>>;
+
 /// A step of an engine, a control node that runs programs, or (neither set) a copy of inputs[0] to outputs[0].
 struct PlannedStep {
   const Engine* engine = nullptr;
@@ -91,6 +94,7 @@ struct Plan {
   double time = 0;           // ns that one worker takes by estimate, without loops and branches
   bool every_value = false;  // PlanOptions
   bool rewritten = false;    // prepare() changed the function
+  Decomposed decomposed;     // what it decomposed
   bool brief = false;        // one worker is done before others would be awake: it runs the steps alone
   size_t own_bytes = 0;      // approximate size of the plan itself and of its generated code
   std::unique_ptr<class ContextPool> contexts;
@@ -129,10 +133,11 @@ class Program {
   std::unique_ptr<Function> function_;
   PlanOptions options_;
   Packer* packer_;
-  std::shared_ptr<const Plan> sibling() const;
+  /// Of the plans that chose for themselves the latest of like sizes, else the latest; null if there is none.
+  std::shared_ptr<const Plan> sibling(std::span<const Dims> dims) const;
 
   mutable std::shared_mutex mutex_;
-  mutable std::weak_ptr<const Plan> sibling_;  // the latest that chose for itself
+  mutable std::vector<std::weak_ptr<const Plan>> siblings_;  // that chose for themselves, the latest first
   mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // most recently made first
 };
 
@@ -140,8 +145,7 @@ class Program {
 /// `sibling`, a plan of the same function at other dims or null. Throws Error unsupported when no engine takes a node.
 std::shared_ptr<const Plan> make_plan(std::shared_ptr<const Module> module, std::unique_ptr<Function> function,
                                       const PlanOptions& options, Packer& packer, const Plan* sibling = nullptr);
-/// The same without what prepare() does, which did nothing to the sibling's function either; null when the choices of the sibling
-/// do not serve.
+/// The same with what prepare() did to the sibling's function; null when the choices of the sibling do not serve.
 std::shared_ptr<const Plan> make_plan_like(const Plan& sibling, std::shared_ptr<const Module> module,
                                            std::unique_ptr<Function> function, const PlanOptions& options,
                                            Packer& packer);

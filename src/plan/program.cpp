@@ -5,6 +5,7 @@
 
 #include "plan/context.h"
 #include "plan/plan.h"
+#include "plan/sibling.h"
 #include "support/fork.h"
 
 namespace cairn {
@@ -14,6 +15,7 @@ namespace {
 // Plans that a program keeps: few, or more within a part of the model's bound of bytes, as a lookup is linear not too many. The least
 // recently used one is dropped first.
 constexpr size_t kFewPlans = 64, kMostPlans = 512, kPartOfBound = 32;
+constexpr size_t kSiblings = 4;  // magnitudes of sizes whose choices are taken over
 
 // Counts the time of the outermost planning on this thread.
 class PlanningTimer {
@@ -80,9 +82,9 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   const PlanningTimer timer(*options_.budget);
   PlanOptions options = options_;
   options.every_value = every_value || options.every_value;
-  const auto earlier = sibling();
+  const auto earlier = sibling(dims);
   std::shared_ptr<const Plan> plan;
-  if (earlier && !earlier->rewritten && earlier->every_value == options.every_value)
+  if (earlier && earlier->every_value == options.every_value && Sibling::may_serve(*earlier, dims))
     plan = make_plan_like(*earlier, module_, specialise(*function_, dims, options.every_value), options, *packer_);
   if (!plan)
     plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, earlier.get());
@@ -95,7 +97,10 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
       bytes += other->own_bytes;
     }
     plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
-    if (!plan->sibling && !plan->every_value) sibling_ = plan;
+    if (!plan->sibling && !plan->every_value) {
+      siblings_.insert(siblings_.begin(), plan);
+      if (siblings_.size() > kSiblings) siblings_.pop_back();
+    }
     plan->contexts->touch();
     if (plans_.size() > kMostPlans || (plans_.size() > kFewPlans && bytes > options_.budget->most() / kPartOfBound)) {
       auto oldest = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
@@ -109,12 +114,24 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   return plan;
 }
 
-std::shared_ptr<const Plan> Program::sibling() const {
-  const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
-  return sibling_.lock();
+std::shared_ptr<const Plan> Program::sibling(std::span<const Dims> dims) const {
+  std::vector<std::shared_ptr<const Plan>> plans;  // destroyed after the lock is released
+  {
+    const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);
+    for (const auto& each : siblings_)
+      if (auto plan = each.lock()) plans.push_back(std::move(plan));
+  }
+  const auto found =
+      std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return Sibling::may_serve(*plan, dims); });
+  if (found == plans.end()) return plans.empty() ? nullptr : plans.front();
+  (*found)->contexts->touch();  // it is of use, so that it stays
+  return *found;
 }
 
-void Program::follow(const Program& other) { sibling_ = other.sibling(); }
+void Program::follow(const Program& other) {
+  const Shielded<std::shared_lock<std::shared_mutex>> lock(other.mutex_);
+  siblings_ = other.siblings_;
+}
 
 uint64_t Program::last_use() const {
   const Shielded<std::shared_lock<std::shared_mutex>> lock(mutex_);

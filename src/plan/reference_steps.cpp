@@ -125,7 +125,8 @@ ReferenceShare expected_share(const Module& module, std::span<const Dims> dims, 
   auto function = specialise(module.main(), dims);
   PlanOptions whole = options;
   whole.every_value = true;
-  prepare(module, *function, whole);
+  Decomposed decomposed;
+  prepare(module, *function, whole, decomposed);
   const Uses uses(function->body);
   Shares shares(module, options);
   for (const Item& item : make_items(module, *function, uses, options).list) {

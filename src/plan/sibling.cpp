@@ -7,7 +7,7 @@ namespace cairn {
 namespace {
 
 /// Whether the dims are of one kind: the same number, or two where neither is broadcast and which are of one magnitude.
-bool alike(const Dim& a, const Dim& b) {
+bool alike_sizes(const Dim& a, const Dim& b) {
   if (!a.known() || !b.known() || a.size < 2 || b.size < 2) return a.size == b.size;
   return a.size <= 2 * b.size && b.size <= 2 * a.size;
 }
@@ -16,7 +16,7 @@ bool alike(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor()) return a == b;
   return a.dtype == b.dtype && a.shape.ranked == b.shape.ranked &&
          std::equal(a.shape.dims.begin(), a.shape.dims.end(), b.shape.dims.begin(), b.shape.dims.end(),
-                    [](const Dim& x, const Dim& y) { return alike(x, y); });
+                    alike_sizes);
 }
 
 bool same_attributes(const Node& a, const Node& b) {
@@ -36,6 +36,15 @@ std::optional<Sibling> Sibling::find(const Plan& earlier, const Function& functi
   Sibling found(earlier);
   if (!found.match(function)) return std::nullopt;
   return found;
+}
+
+bool Sibling::may_serve(const Plan& earlier, std::span<const std::vector<int64_t>> dims) {
+  const auto& params = earlier.function->body.params;
+  return std::equal(params.begin(), params.end(), dims.begin(), dims.end(), [](const auto& param, const auto& sizes) {
+    if (!param->type.is_tensor()) return true;
+    const auto& known = param->type.shape.dims;
+    return std::equal(known.begin(), known.end(), sizes.begin(), sizes.end(), alike_sizes);
+  });
 }
 
 Sibling::Sibling(const Plan& earlier) : earlier_(&earlier) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,6 +16,8 @@ class Sibling {
   /// Nothing unless the functions have equal nodes, and sizes that differ by no more than a factor of two. Engines are asked
   /// again about what they take; 0 and 1, which say more than a size, stay the same.
   static std::optional<Sibling> find(const Plan& earlier, const Function& function);
+  /// Whether that may be found for these dims of the params.
+  static bool may_serve(const Plan& earlier, std::span<const std::vector<int64_t>> dims);
 
   /// The items in the order of the earlier plan; nothing when an engine refuses one of them at these dims.
   std::optional<Items> items() const;

@@ -59,11 +59,33 @@ TEST(SizeChoice, TensorflowIsNotTriedWherePlanningIsLittle) {
   EXPECT_EQ(runs.run(0, 200), 0);
 }
 
-TEST(SizeChoice, SizesThatComeTwiceAreTheEngines) {
+TEST(SizeChoice, SizesThatComeSoOftenThatAPlanPaysAreTheEngines) {
+  Runs runs{.stock = 1.6e6};  // a plan of 1 ms saves 0.6 each time
+  EXPECT_GT(runs.run(0, 30), 0);
+  EXPECT_EQ(runs.run(15, 15), 15);
+  EXPECT_EQ(runs.run(15, 15), 0);
+  EXPECT_GT(runs.run(100, 10), 0);
+}
+
+TEST(SizeChoice, WhereRunsGainNothingNoPlanPays) {
   Runs runs;
   EXPECT_GT(runs.run(0, 30), 0);
-  EXPECT_EQ(runs.run(2, 28), 0);
-  EXPECT_GT(runs.run(100, 10), 0);
+  int elsewhere = 0;
+  for (int i = 0; i < 5; ++i) elsewhere += runs.run(15, 15);
+  EXPECT_GT(elsewhere, 50);  // all but the tries of the engine and what comes again at their sizes
+}
+
+TEST(SizeChoice, TheFirstPlanOfItsKindDoesNotDecide) {
+  SizeChoice choice{SizeChoice::Rule::measured};
+  int elsewhere = 0;
+  for (int i = 0; i < 60; ++i) {
+    const double planning = i == 12 ? 50e6 : 0.2e6;  // the second try
+    if (choice.next_is_stock({1, i}))
+      choice.stock_took(1e6), ++elsewhere;
+    else
+      choice.took({1, i}, 0.5e6 + planning, planning);
+  }
+  EXPECT_EQ(elsewhere, 2 * 4);
 }
 
 TEST(SizeChoice, RunsThatPlanAtKnownSizesCountAsNew) {

@@ -376,6 +376,27 @@ TEST(Plan, AtOtherSizesChoicesAreTakenOver) {
   EXPECT_EQ(plan_at(1)->sibling, nullptr) << "a size that is broadcast";
 }
 
+TEST(Plan, EachMagnitudeOfSizesHasChoicesAndDecompositionsToTakeOver) {
+  static KeepAll packer;
+  const auto module = std::make_shared<const Module>(parse(R"(module @m {
+  func @main(%x: f64[?n, 16]) -> (%y: f64[?n, 16]) {
+    %y = gelu %x : f64[?n, 16]
+    return %y
+  }
+})"));
+  const Program program(module, clone(module->main()), {{&cpu_engine(), &reference_engine()}, 1}, packer);
+  const auto plan_at = [&](int64_t n) { return program.plan(std::vector<Dims>{{n, 16}}); };
+  const auto first = plan_at(100), large = plan_at(1000);
+  EXPECT_FALSE(first->decomposed.empty());
+  EXPECT_EQ(large->sibling, nullptr);
+  for (const auto& [n, earlier] : {std::pair{120, first}, {1100, large}}) {
+    const auto plan = plan_at(n);
+    EXPECT_EQ(plan->sibling, earlier->function) << n;
+    ASSERT_EQ(plan->steps.size(), earlier->steps.size());
+    for (size_t i = 0; i < plan->steps.size(); ++i) EXPECT_EQ(plan->steps[i].kernel, earlier->steps[i].kernel);
+  }
+}
+
 TEST(Plan, TheIdNamesKernelsAndShapes) {
   auto id = [](const std::string& text) { return planned(text, {&reference_engine()}).plan->id(); };
   EXPECT_EQ(id(kChain), id(kChain));

@@ -8,7 +8,7 @@ from test_tensorflow_door import assert_close, case  # noqa: F401
 SIZES = Path(__file__).parent / "door" / "sizes.py"
 
 
-@pytest.mark.parametrize("name", ["words", "edges", "nonzeros", "lengths", "told"])
+@pytest.mark.parametrize("name", ["words", "edges", "nonzeros", "lengths", "told", "parts"])
 def test_forty_sizes_need_few_compilations(case, name):  # noqa: F811
     (stock, engine), report = case("sizes", name, script=SIZES)
     assert_close(engine, stock, 1e-4)

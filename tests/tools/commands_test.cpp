@@ -120,6 +120,22 @@ TEST_F(Commands, ConvertShowCheckAndWhyAgree) {
   EXPECT_EQ(run("cairn why model.om no_such_node").status, 1);
 }
 
+TEST_F(Commands, WhyTellsWhereClustersOfAReportRun) {
+  write_file(folder_ / "report.json", R"({"graphs": [{
+      "clusters": [{"name": "CairnCluster_0", "nodes": 9}, {"name": "CairnCluster_1", "nodes": 4}],
+      "host": [{"op": "DecodeJpeg", "reason": "reads files", "count": 2, "nodes": ["a/decode", "b/decode"]}]}],
+      "changing_sizes": {"CairnCluster_0": {
+          "compilations": 2, "compiled_per_set": "", "new_sizes": "tensorflow: 2 ms on the engine"}},
+      "run_by_tensorflow": []})");
+  EXPECT_EQ(run("cairn why report.json").out,
+            "CairnCluster_0  9 nodes\n  on engine, sizes open; new sizes on tensorflow: 2 ms on the engine\n"
+            "CairnCluster_1  4 nodes\n  on engine\nDecodeJpeg  2 nodes\n  on tensorflow: reads files\n");
+  EXPECT_EQ(json("cairn why report.json b/dec --json")["report"].size(), 1u);
+  EXPECT_EQ(run("cairn why report.json no_such_node").status, 1);
+  write_file(folder_ / "other.json", "{}");
+  EXPECT_EQ(run("cairn why other.json").status, 1);
+}
+
 TEST_F(Commands, RunReadsAndWritesNumPyFiles) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
   header.append(63 - (10 + header.size()) % 64, ' ');

@@ -7,6 +7,7 @@
 #include "ir/result_marks.h"
 #include "support/nearest.h"
 #include "verbs.h"
+#include "why_report.h"
 
 namespace cairn::cli {
 namespace {
@@ -82,6 +83,7 @@ Json elsewhere(const Module& module, const std::vector<PlannedStep>& steps) {
 }
 
 int explain(const Why& why) {
+  if (is_report(why.model.path)) return explain_report(why.model.path, why.node, why.json);
   auto model = prepare(why.model);
   auto plan = model->plan(choose_dims(*model, why.model));
   const Module& module = model->module();
@@ -142,7 +144,9 @@ void add_why(Verb& app, Run& run) {
   Verb verb = app.add_verb("why", "the kernel of each step, and why others were not taken");
   add_model_options(verb, why->model, why->json);
   verb.add_option("node", why->node, "source nodes whose names have this in them");
-  verb.footer("\nExamples:\n  cairn why model.om\n  cairn why model.om conv1\n  cairn why model.onnx --batch 8 --json");
+  verb.footer(
+      "\nExamples:\n  cairn why model.om\n  cairn why model.om conv1\n  cairn why model.onnx --batch 8 --json\n"
+      "  CAIRN_REPORT=report.json python train.py; cairn why report.json");
   verb.callback([why, &run] { run = [why] { return explain(*why); }; });
 }
 

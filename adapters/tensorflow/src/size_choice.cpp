@@ -10,7 +10,7 @@ namespace cairn_tf {
 
 namespace {
 
-constexpr uint32_t kTries = 4, kMostQuiet = 4096;
+constexpr uint32_t kTries = 4, kMostQuiet = 4096, kMostPatience = 1000;
 constexpr uint32_t kFirstPlans = 3;     // of a cluster, for the sizes that its code was compiled at and one more
 constexpr size_t kTable = 1024, kWays = 4;  // sizes that are remembered, each in one of so many places
 constexpr double kMuchPlanning = 0.1;   // of the time of runs; below, TensorFlow is not tried
@@ -50,9 +50,14 @@ bool SizeChoice::next_is_stock(const Sizes& sizes) {
   if (!learns_) return false;
   std::lock_guard lock(mutex_);
   bool fresh = false;
-  const Known& found = known(sizes, fresh);
-  if (!fresh && !found.always) return false;
-  if (rule_ == Rule::tensorflow) return true;
+  Known& found = known(sizes, fresh);
+  if (!fresh && !found.always && (found.planned || found.waited >= patience_)) return false;
+  const bool stock = rule_ == Rule::tensorflow || new_is_stock();
+  found.waited += stock;
+  return stock;
+}
+
+bool SizeChoice::new_is_stock() {
   const uint32_t run = runs_++;
   if (run < quiet_) return stock_;
   if (run == quiet_) trial_ = kNone;
@@ -75,6 +80,7 @@ void SizeChoice::took(const Sizes& sizes, double ns, double planning) {
   if (planning == 0) return;
   trial_.ran = std::min(trial_.ran, ns - planning);
   trial_.planning += planning;
+  trial_.longest = std::max(trial_.longest, planning);
   ++trial_.plans;
 }
 
@@ -94,6 +100,10 @@ void SizeChoice::decide() {
   }
   quiet_ = stock == stock_ ? std::min(2 * quiet_, kMostQuiet) : 32;
   stock_ = stock;
+  if (stock) {
+    const double gain = trial_.stock - trial_.ran;
+    patience_ = gain * kMostPatience > trial_.plan() ? static_cast<uint32_t>(trial_.plan() / gain) + 1 : kMostPatience;
+  }
   runs_ = 1;  // the run that asks
   trial_ = kNone;
 }

@@ -33,7 +33,8 @@ class SizeChoice {
 
   explicit SizeChoice(Rule rule) : rule_(rule) {}
 
-  /// Whether the run that begins goes to TensorFlow. Sizes that the engine has planned, or that come for the second time, do not.
+  /// Whether the run that begins goes to TensorFlow. Sizes that the engine has planned do not, nor do those that have come so often
+  /// that a plan would have paid.
   bool next_is_stock(const Sizes& sizes);
   /// The engine took so many ns, of them `planning` for plans and compilations.
   void took(const Sizes& sizes, double ns, double planning);
@@ -45,16 +46,20 @@ class SizeChoice {
   struct Known {
     uint64_t hash = 0;
     bool planned = false, always = false;  // at these sizes; always: each run plans, as where dims depend on data
+    uint32_t waited = 0;                   // runs on TensorFlow
   };
-  /// Times of a trial's runs. Of those that plan, the shortest without planning: plans differ, so that their mean counts.
+  /// Times of a trial's runs. Of those that plan, the shortest without planning: plans differ, so that their mean counts, but for the
+  /// longest, which may be the first of its kind.
   struct Trial {
-    double ran, stock, all, planning;
+    double ran, stock, all, planning, longest;
     uint32_t plans;
-    double engine() const { return plans ? ran + planning / plans : 0; }
+    double plan() const { return plans > 1 ? (planning - longest) / (plans - 1) : planning; }
+    double engine() const { return plans ? ran + plan() : 0; }
   };
-  static constexpr Trial kNone{1e300, 1e300, 0, 0, 0};
+  static constexpr Trial kNone{1e300, 1e300, 0, 0, 0, 0};
 
   Known& known(const Sizes& sizes, bool& fresh);
+  bool new_is_stock();
   void decide();
 
   const Rule rule_;
@@ -63,6 +68,7 @@ class SizeChoice {
   std::unique_ptr<Known[]> table_;  // by hash
   uint32_t planned_ = 0;            // runs before it learns
   uint32_t runs_ = 0, quiet_ = 8;   // runs at new sizes since the last decision; so many go as decided, then the trial begins
+  uint32_t patience_ = 1;           // runs on TensorFlow that cost as much more than those of a plan as making it does
   bool stock_ = false;
   Trial trial_ = kNone;
   std::string news_;

@@ -1,10 +1,13 @@
-// The process's generated kernels by specification: shared while some step holds them, freed afterwards.
+// The process's generated kernels by specification: shared while some step holds them. The latest ones stay a while
+// longer: plans at new sizes need the same again.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "support/code_memory.h"
 #include "support/fork.h"
@@ -21,6 +24,7 @@ class KernelStore {
   /// attributed to the thread that generates it.
   template <class Make>
   std::shared_ptr<const Kernel> get(const std::string& key, Make&& make) {
+    std::shared_ptr<const Kernel> oldest;  // destroyed after the lock is released
     const ShieldedLock lock(mutex_);
     if (auto found = kernels_.find(key); found != kernels_.end())
       if (auto kernel = found->second.lock()) return kernel;
@@ -33,12 +37,15 @@ class KernelStore {
       if (auto found = kernels_.find(key); found != kernels_.end() && found->second.expired()) kernels_.erase(found);
     });
     kernels_[key] = kernel;
+    oldest = std::exchange(latest_[made_++ % latest_.size()], kernel);
     return kernel;
   }
 
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Kernel>> kernels_;
+  std::array<std::shared_ptr<const Kernel>, 256> latest_;  // a page or two each
+  size_t made_ = 0;
 };
 
 }  // namespace cairn

@@ -120,17 +120,22 @@ void concat_offset(OpContext& c) {
   std::optional<std::vector<Dim>> first = dims_told(c.in[1]);
   if (!first) c.refuse("the shapes must be known while importing");
   const auto axis = static_cast<size_t>(normal_axis(c.constant_integer(0, "the axis"), first->size()));
+  std::vector<int64_t> along(first->size(), 0);
+  along[axis] = 1;
   int64_t offset = 0;
+  Value* open = nullptr;  // the offsets behind parts of unknown size
   for (size_t i = 1; i < c.in.size(); ++i) {
     std::optional<std::vector<Dim>> dims = dims_told(c.in[i]);
     if (!dims || dims->size() != first->size()) c.refuse("the shapes must be known while importing");
     std::vector<int64_t> offsets(dims->size(), 0);
     offsets[axis] = offset;
-    c.out.push_back(cast_to(c.b.ints(offsets), c.in[i]->type.dtype, c.b));
+    c.out.push_back(open ? open : cast_to(c.b.ints(offsets), c.in[i]->type.dtype, c.b));
     const Dim& size = (*dims)[axis];
     if (i + 1 == c.in.size()) break;
-    if (!size.known()) c.refuse("the sizes along axis {} are not known", axis);
-    if (__builtin_add_overflow(offset, size.size, &offset))
+    if (open || !size.known()) {
+      Value* mine = c.b.add("mul", {c.in[i], cast_to(c.b.ints(along), c.in[i]->type.dtype, c.b)});
+      open = c.b.add("add", {c.out.back(), mine});
+    } else if (__builtin_add_overflow(offset, size.size, &offset))
       fail(ErrorKind::invalid_model, "", "the parts are too large");
   }
 }

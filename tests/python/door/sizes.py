@@ -76,6 +76,21 @@ def told():
     return loss, lambda i: {texts: ["a"] * (2 + i), x: random(i).randn(8 * (2 + i))}
 
 
+def parts():
+    """Rows of three kinds, each with weights of its own, in one list: each part's gradient is a slice whose ends a run tells."""
+    rows, owners = [tf.placeholder(tf.float32, [None, 6]) for _ in range(3)], tf.placeholder(tf.int32, [None])
+    made = [tf.nn.relu(tf.matmul(x, variable(f"w{i}", 6, 8))) for i, x in enumerate(rows)]
+    sums = tf.math.unsorted_segment_sum(tf.tanh(tf.concat(made, 0)), owners, 4)
+    loss = tf.reduce_mean(tf.square(tf.matmul(sums, variable("last", 8, 1)) - 1))
+
+    def feed(i):
+        counts = [5 + i, 9 + 2 * i, 20 + 3 * i]
+        fed = {x: random(i).randn(count, 6) for x, count in zip(rows, counts, strict=True)}
+        return {**fed, owners: random(i).randint(4, size=sum(counts))}
+
+    return loss, feed
+
+
 @case
 def sizes(name):
     def run(engine):
