@@ -13,6 +13,10 @@ enum class Form : uint8_t { floats, halves, brains, bools };
 constexpr int64_t bytes_of(Form form) { return form == Form::floats ? 4 : form == Form::bools ? 1 : 2; }
 constexpr bool is_narrow(DType dtype) { return dtype == kF16 || dtype == kBF16; }
 constexpr bool is_narrow(Form form) { return form == Form::halves || form == Form::brains; }
+constexpr const char* to_string(Form form) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "bool"};
+  return kNames[static_cast<size_t>(form)];
+}
 /// Of floats up to f32, and of bools.
 constexpr Form form_of(DType dtype) {
   return dtype == kBool ? Form::bools : dtype == kF16 ? Form::halves : dtype == kBF16 ? Form::brains : Form::floats;
