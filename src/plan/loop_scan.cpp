@@ -61,11 +61,20 @@ bool is_widened(const Value* value) {
   const DType from = value->producer->inputs[0]->type.dtype;
   return from == kF16 || from == kBF16;
 }
-/// What makes the f32 that the node gives after it was rounded to 16 bits, else the node.
-const Node& before_rounding(const Node& node) {
-  if (!is_widened(node.result()) || !is_made_by_cast(node.inputs[0])) return node;
-  const Value* wide = node.inputs[0]->producer->inputs[0];
-  return wide->type.dtype == kF32 && wide->producer ? *wide->producer : node;
+/// The f32 that this is made of by rounding it to 16 bits, else the value itself.
+const Value* before_rounding(const Value* value) {
+  const Value* small = is_widened(value) ? value->producer->inputs[0] : nullptr;
+  if (!small || !is_made_by_cast(small)) return value;
+  const Value* wide = small->producer->inputs[0];
+  return wide->type.dtype == kF32 ? wide : value;
+}
+/// The f32 to which the only use of a value rounds it, or null.
+const Value* after_rounding(const Value* value, const Uses& uses) {
+  for (int cast = 0; cast < 2; ++cast) {
+    if (!uses.single(value) || !uses.users(value)[0]->is("cast")) return nullptr;
+    value = uses.users(value)[0]->result();
+  }
+  return before_rounding(value) != value ? value : nullptr;
 }
 
 bool acts(const Block& block) {
@@ -490,15 +499,18 @@ std::vector<int64_t> LoopScan::numbers_now(const Value* value) const {
 void LoopScan::take_out_sums(TakeSum take) {
   const Uses uses(*body_);
   for (const size_t i : std::vector<size_t>(kept_)) {
-    const Node* next = next_[i]->producer;
-    if (!next || !uses.single(param(i)) || uses.users(param(i))[0] != next || !uses.users(next_[i]).empty() ||
-        yields(next_[i]) != 1)
-      continue;
+    const Value *carried = param(i), *sum = next_[i];
+    if (!uses.users(sum).empty() || yields(sum) != 1) continue;
+    const Value* wide = before_rounding(sum);
+    if (const Value* rounded = after_rounding(carried, uses); wide != sum && rounded) carried = rounded;
+    if (wide != sum && !(uses.single(wide) && uses.single(sum->producer->inputs[0]))) continue;
+    const Node* next = wide->producer;
+    if (!next || !uses.single(carried) || uses.users(carried)[0] != next) continue;
     if (next->is("add")) {
-      const Value* term = next->inputs[next->inputs[0] == param(i) ? 1 : 0];
+      const Value* term = next->inputs[next->inputs[0] == carried ? 1 : 0];
       next = term->type == param(i)->type ? term->producer : nullptr;
       if (next && next->is("scatter_reduce")) continue;
-    } else if (!next->is("scatter_reduce") || next->inputs[0] != param(i) || next->inputs[2] == param(i)) {
+    } else if (wide != sum || !next->is("scatter_reduce") || next->inputs[0] != param(i) || next->inputs[2] == param(i)) {
       continue;
     }
     results_[i].type = param(i)->type;
@@ -570,9 +582,10 @@ bool LoopScan::rows_sum(const Node& term, Result& result) {
 }
 
 bool LoopScan::product_sum(const Node& rounded, Result& result) {
-  const Node& term = before_rounding(rounded);
-  if (!term.is("matmul") || !term.attr().boolean("transpose_a") || term.attr().boolean("transpose_b")) return false;
-  Value *a = term.inputs[0], *b = term.inputs[1];
+  const Node* term = before_rounding(rounded.result())->producer;
+  if (!term || !term->is("matmul") || !term->attr().boolean("transpose_a") || term->attr().boolean("transpose_b"))
+    return false;
+  Value *a = term->inputs[0], *b = term->inputs[1];
   if (a->type.shape.rank() != 2 || b->type.shape.rank() != 2) return false;
   const Value *rows_a = stackable(a), *rows_b = stackable(b);
   const auto of_a = order_of(rows_a), of_b = order_of(rows_b);
@@ -588,13 +601,13 @@ bool LoopScan::product_sum(const Node& rounded, Result& result) {
 }
 
 bool LoopScan::axes_sum(const Node& rounded, Result& result) {
-  const Node& term = before_rounding(rounded);
-  if (!term.is("reduce_sum")) return false;
-  Value* x = term.inputs[0];
+  const Node* term = before_rounding(rounded.result())->producer;
+  if (!term || !term->is("reduce_sum")) return false;
+  Value* x = term->inputs[0];
   const auto row = order_of(stackable(x));
   if (!row) return false;
   result.axes = {0};
-  for (const int64_t axis : term.attr().integers("axes"))
+  for (const int64_t axis : term->attr().integers("axes"))
     result.axes.push_back(axis < 0 ? axis + static_cast<int64_t>(x->type.shape.rank()) + 1 : axis + 1);
   result.operands = {stacked(x, *row)};
   result.sum = Sum::axes;

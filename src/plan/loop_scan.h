@@ -108,8 +108,8 @@ class LoopScan {
   size_t write_of(Value* inner, const RowOfTurn& row);
   /// Sums into rows of a tensor, with another row in each iteration.
   bool rows_sum(const Node& term, Result& result);
-  /// Sums of matrix products of rows: one product over the rows of all iterations. Terms that each iteration rounds to 16 bits are summed
-  /// in f32.
+  /// Sums of matrix products of rows: one product over the rows of all iterations. Terms and sums that each iteration rounds to 16
+  /// bits are summed in f32.
   bool product_sum(const Node& rounded, Result& result);
   bool axes_sum(const Node& rounded, Result& result);
 
