@@ -54,6 +54,29 @@ bool all_static(const Block& block) {
                      [&](const auto& node) { return std::all_of(node->results.begin(), node->results.end(), fits); });
 }
 
+bool is_made_by_cast(const Value* value) { return value->producer && value->producer->is("cast"); }
+/// Whether it is f32 that comes from 16 bits.
+bool is_widened(const Value* value) {
+  if (!is_made_by_cast(value) || value->type.dtype != kF32) return false;
+  const DType from = value->producer->inputs[0]->type.dtype;
+  return from == kF16 || from == kBF16;
+}
+/// The f32 that this is made of by rounding it to 16 bits, else the value itself.
+const Value* before_rounding(const Value* value) {
+  const Value* small = is_widened(value) ? value->producer->inputs[0] : nullptr;
+  if (!small || !is_made_by_cast(small)) return value;
+  const Value* wide = small->producer->inputs[0];
+  return wide->type.dtype == kF32 ? wide : value;
+}
+/// The f32 to which the only use of a value rounds it, or null.
+const Value* after_rounding(const Value* value, const Uses& uses) {
+  for (int cast = 0; cast < 2; ++cast) {
+    if (!uses.single(value) || !uses.users(value)[0]->is("cast")) return nullptr;
+    value = uses.users(value)[0]->result();
+  }
+  return before_rounding(value) != value ? value : nullptr;
+}
+
 bool acts(const Block& block) {
   Effects effects(nullptr);
   return std::any_of(block.nodes.begin(), block.nodes.end(), [&](const auto& node) { return effects.of(*node); });
@@ -155,8 +178,10 @@ Value* LoopScan::value(const Node& scan, size_t i) {
   const Result& result = results_[i];
   if (result.sum == Sum::none) return scan.result(position(i));
   std::vector<Value*> all;
-  for (const Operand& operand : result.operands)
+  for (const Operand& operand : result.operands) {
     all.push_back(operand.outer ? operand.outer : scan.result(kept_.size() + operand.write));
+    for (const DType dtype : operand.casts) all.back() = outside_.add("cast", {all.back()}, {{"dtype", dtype}});
+  }
   Value* sum = all[0];
   if (result.sum == Sum::product) {
     for (Value*& each : all)
@@ -474,15 +499,18 @@ std::vector<int64_t> LoopScan::numbers_now(const Value* value) const {
 void LoopScan::take_out_sums(TakeSum take) {
   const Uses uses(*body_);
   for (const size_t i : std::vector<size_t>(kept_)) {
-    const Node* next = next_[i]->producer;
-    if (!next || !uses.single(param(i)) || uses.users(param(i))[0] != next || !uses.users(next_[i]).empty() ||
-        yields(next_[i]) != 1)
-      continue;
+    const Value *carried = param(i), *sum = next_[i];
+    if (!uses.users(sum).empty() || yields(sum) != 1) continue;
+    const Value* wide = before_rounding(sum);
+    if (const Value* rounded = after_rounding(carried, uses); wide != sum && rounded) carried = rounded;
+    if (wide != sum && !(uses.single(wide) && uses.single(sum->producer->inputs[0]))) continue;
+    const Node* next = wide->producer;
+    if (!next || !uses.single(carried) || uses.users(carried)[0] != next) continue;
     if (next->is("add")) {
-      const Value* term = next->inputs[next->inputs[0] == param(i) ? 1 : 0];
+      const Value* term = next->inputs[next->inputs[0] == carried ? 1 : 0];
       next = term->type == param(i)->type ? term->producer : nullptr;
       if (next && next->is("scatter_reduce")) continue;
-    } else if (!next->is("scatter_reduce") || next->inputs[0] != param(i) || next->inputs[2] == param(i)) {
+    } else if (wide != sum || !next->is("scatter_reduce") || next->inputs[0] != param(i) || next->inputs[2] == param(i)) {
       continue;
     }
     results_[i].type = param(i)->type;
@@ -505,9 +533,27 @@ std::optional<RowOfTurn> LoopScan::order_of(const Value* inner) const {
   return {};
 }
 
+Value* LoopScan::stackable(Value* inner, std::vector<DType>* casts) const {
+  std::vector<DType> made;
+  Value* from = inner;
+  for (; !order_of(from) && is_made_by_cast(from); from = from->producer->inputs[0])
+    made.insert(made.begin(), from->type.dtype);
+  if (!order_of(from)) {
+    from = is_widened(inner) ? inner->producer->inputs[0] : inner;
+    made = std::vector<DType>(from != inner, kF32);
+  }
+  if (casts) *casts = std::move(made);
+  return from;
+}
+
 LoopScan::Operand LoopScan::stacked(Value* inner, const RowOfTurn& row) {
-  if (const Read* read = read_whole(inner); read && read->row == row) return {read->outer};
-  return {nullptr, write_of(inner, row)};
+  Operand operand;
+  inner = stackable(inner, &operand.casts);
+  if (const Read* read = read_whole(inner); read && read->row == row)
+    operand.outer = read->outer;
+  else
+    operand.write = write_of(inner, row);
+  return operand;
 }
 
 size_t LoopScan::write_of(Value* inner, const RowOfTurn& row) {
@@ -535,29 +581,33 @@ bool LoopScan::rows_sum(const Node& term, Result& result) {
   return true;
 }
 
-bool LoopScan::product_sum(const Node& term, Result& result) {
-  if (!term.is("matmul") || !term.attr().boolean("transpose_a") || term.attr().boolean("transpose_b")) return false;
-  Value *a = term.inputs[0], *b = term.inputs[1];
+bool LoopScan::product_sum(const Node& rounded, Result& result) {
+  const Node* term = before_rounding(rounded.result())->producer;
+  if (!term || !term->is("matmul") || !term->attr().boolean("transpose_a") || term->attr().boolean("transpose_b"))
+    return false;
+  Value *a = term->inputs[0], *b = term->inputs[1];
   if (a->type.shape.rank() != 2 || b->type.shape.rank() != 2) return false;
-  const auto of_a = order_of(a), of_b = order_of(b);
+  const Value *rows_a = stackable(a), *rows_b = stackable(b);
+  const auto of_a = order_of(rows_a), of_b = order_of(rows_b);
   const RowOfTurn row = of_a ? *of_a : of_b ? *of_b : RowOfTurn();
   size_t read = 0, fresh = 0;
   for (const Read& each : reads_) read += storage_bytes(each.param->type);
-  if (!of_a) fresh += storage_bytes(a->type);
-  if (of_b != row) fresh += storage_bytes(b->type);
+  if (!of_a) fresh += storage_bytes(rows_a->type);
+  if (of_b != row) fresh += storage_bytes(rows_b->type);
   if (fresh > read) return false;
   result.operands = {stacked(a, row), stacked(b, row)};
   result.sum = Sum::product;
   return true;
 }
 
-bool LoopScan::axes_sum(const Node& term, Result& result) {
-  if (!term.is("reduce_sum")) return false;
-  Value* x = term.inputs[0];
-  const auto row = order_of(x);
+bool LoopScan::axes_sum(const Node& rounded, Result& result) {
+  const Node* term = before_rounding(rounded.result())->producer;
+  if (!term || !term->is("reduce_sum")) return false;
+  Value* x = term->inputs[0];
+  const auto row = order_of(stackable(x));
   if (!row) return false;
   result.axes = {0};
-  for (const int64_t axis : term.attr().integers("axes"))
+  for (const int64_t axis : term->attr().integers("axes"))
     result.axes.push_back(axis < 0 ? axis + static_cast<int64_t>(x->type.shape.rank()) + 1 : axis + 1);
   result.operands = {stacked(x, *row)};
   result.sum = Sum::axes;

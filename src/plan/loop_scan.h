@@ -58,10 +58,11 @@ class LoopScan {
     RowOfTurn row;
     const std::vector<int64_t>* by_turn = nullptr;  // the written integers by iteration, if known
   };
-  /// An operand of a sum: the rows of a tensor outside of the loop, or the rows of `write`.
+  /// An operand of a sum: the rows of a tensor outside of the loop, or the rows of `write`, cast to these types.
   struct Operand {
     Value* outer = nullptr;
     size_t write = 0;
+    std::vector<DType> casts;
   };
   enum class Sum : uint8_t { none, rows, product, axes };
   struct Result {
@@ -99,14 +100,18 @@ class LoopScan {
   void take_out_sums(TakeSum take);
   /// The read by which `inner` is one row of a tensor in each iteration, or null.
   const Read* read_whole(const Value* inner) const;
+  /// The order in which rows of the value are there already.
   std::optional<RowOfTurn> order_of(const Value* inner) const;
+  /// The value that casts make this of, if rows of it are there already, else what widens to it, or the value itself.
+  Value* stackable(Value* inner, std::vector<DType>* casts = nullptr) const;
   Operand stacked(Value* inner, const RowOfTurn& row);
   size_t write_of(Value* inner, const RowOfTurn& row);
   /// Sums into rows of a tensor, with another row in each iteration.
   bool rows_sum(const Node& term, Result& result);
-  /// Sums of matrix products of rows: one product over the rows of all iterations.
-  bool product_sum(const Node& term, Result& result);
-  bool axes_sum(const Node& term, Result& result);
+  /// Sums of matrix products of rows: one product over the rows of all iterations. Terms and sums that each iteration rounds to 16
+  /// bits are summed in f32.
+  bool product_sum(const Node& rounded, Result& result);
+  bool axes_sum(const Node& rounded, Result& result);
 
   const Node& loop_;
   const ListRows& lists_;

@@ -152,6 +152,57 @@ TEST(Scans, TheWayBackReadsRowsAndSumsBehindTheLoop) {
     }
 }
 
+TEST(Scans, ProductsOfRoundedRowsAreSummedBehindTheLoopInF32) {
+  const std::string text = R"(module @m {
+  func @main(%x: f32[5, 4, 3], %y: f32[5, 4, 7]) -> (%sum: f32[3, 7], %level: f32[7]) {
+    %zero = constant {value = i64[] (0)} : i64[]
+    %n = constant {value = f32[] (0)} : f32[]
+    %d = constant {value = i64[2] (3, 7)} : i64[2]
+    %e = constant {value = i64[1] (7)} : i64[1]
+    %start = broadcast_to %n, %d : f32[3, 7]
+    %flat = broadcast_to %n, %e : f32[7]
+    %i, %sum, %level = while %zero, %start, %flat, %x, %y {carried = 3} : i64[], f32[3, 7], f32[7]
+      region(%i1: i64[], %s1: f32[3, 7], %l1: f32[7], %x1: f32[5, 4, 3], %y1: f32[5, 4, 7]) {
+        %last = constant {value = i64[] (5)} : i64[]
+        %more = less %i1, %last : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %s2: f32[3, 7], %l2: f32[7], %x2: f32[5, 4, 3], %y2: f32[5, 4, 7]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %xt = gather %x2, %i2 : f32[4, 3]
+        %yt = gather %y2, %i2 : f32[4, 7]
+        %tanh = tanh %yt : f32[4, 7]
+        %xs = cast %xt {dtype = f16} : f16[4, 3]
+        %ys = cast %tanh {dtype = f16} : f16[4, 7]
+        %xw = cast %xs {dtype = f32} : f32[4, 3]
+        %yw = cast %ys {dtype = f32} : f32[4, 7]
+        %p = matmul %xw, %yw {transpose_a = true} : f32[3, 7]
+        %ps = cast %p {dtype = f16} : f16[3, 7]
+        %pw = cast %ps {dtype = f32} : f32[3, 7]
+        %before = cast %s2 {dtype = f16} : f16[3, 7]
+        %beforew = cast %before {dtype = f32} : f32[3, 7]
+        %all = add %beforew, %pw : f32[3, 7]
+        %alls = cast %all {dtype = f16} : f16[3, 7]
+        %sum2 = cast %alls {dtype = f32} : f32[3, 7]
+        %r = reduce_sum %yw {axes = [0]} : f32[7]
+        %rs = cast %r {dtype = f16} : f16[7]
+        %rw = cast %rs {dtype = f32} : f32[7]
+        %level2 = add %l2, %rw : f32[7]
+        yield %next, %sum2, %level2
+      }
+    return %sum, %level
+  } })";
+  std::vector<Tensor> inputs{numbers({5, 4, 3}, 1), Tensor::zeros(kF32, {5, 4, 7})};
+  for (size_t i = 0; i < 140; ++i) inputs[1].mutable_values<float>()[i] = i % 3 == 0 ? 20.f : i % 3 == 1 ? -20.f : 0.f;
+  for (float& each : inputs[0].mutable_values<float>()) each = std::round(4 * each);  // products are whole numbers
+  const std::string kernels = check(parse(text), inputs);
+  EXPECT_EQ(count(kernels, "list"), 0) << kernels;
+  const std::string body = kernels.substr(kernels.find('['), kernels.find(']') - kernels.find('['));
+  EXPECT_EQ(count(body, "tile") + count(body, "product") + count(body, "reduce"), 0) << kernels;
+  EXPECT_NE(kernels.find("f16 to f32"), std::string::npos) << kernels;
+}
+
 TEST(Scans, ElementsOfDimsThatTheRunTells) {
   const Module module = with_gradients(recurrent(3, "?n"));
   for (const int64_t batch : {1, 4}) {

@@ -417,11 +417,9 @@ void Conv::expand_and_run(Executor& executor, const void* x, FunctionRef<void(in
 }
 
 std::string Conv::describe() const {
-  static constexpr const char* kForms[] = {"f32", "f16", "bf16"};
-  const auto form = [](Form each) { return kForms[static_cast<size_t>(each)]; };
   const std::string narrow =
       is_narrow(spec_.x_form) || spec_.narrow.acts()
-          ? fmt::format(", {}{} to {}", form(spec_.x_form), pairs() ? " in pairs" : "", form(spec_.narrow.result))
+          ? fmt::format(", {}{} to {}", to_string(spec_.x_form), pairs() ? " in pairs" : "", to_string(spec_.narrow.result))
           : "";
   const std::string rounded = is_narrow(spec_.precision) ? ", weights rounded" : "";
   return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_,

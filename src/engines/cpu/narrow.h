@@ -17,6 +17,10 @@ constexpr int64_t bytes_of(Form form) {
 }
 constexpr bool is_narrow(DType dtype) { return dtype == kF16 || dtype == kBF16; }
 constexpr bool is_narrow(Form form) { return form == Form::halves || form == Form::brains; }
+constexpr const char* to_string(Form form) {
+  constexpr const char* kNames[] = {"f32", "f16", "bf16", "bool", "u8", "i8"};
+  return kNames[static_cast<size_t>(form)];
+}
 /// Of floats up to f32, integers of 8 bits, and bools.
 constexpr Form form_of(DType dtype) {
   if (is_byte(dtype)) return dtype == kU8 ? Form::unsigned_bytes : Form::signed_bytes;

@@ -1,6 +1,7 @@
 #include "engines/cpu/winograd.h"
 
 #include <fmt/format.h>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <limits>
@@ -93,6 +94,7 @@ Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threa
   WinogradLoops& s = loops_;
   s.h = spec.h, s.w = spec.w, s.ic = s.x_pixel = spec.ic, s.oc = spec.oc, s.oh = spec.oh, s.ow = spec.ow;
   s.pad_top = spec.pad_top, s.pad_left = spec.pad_left;
+  s.x_form = spec.x_form, s.narrow = spec.narrow;
   s.tiles_y = (spec.oh + results - 1) / results, s.tiles_x = (spec.ow + results - 1) / results;
   s.v_point = rounded_up(spec.ic, 16) + kApart, s.v_tile = points() * s.v_point + kApart;
   s.m_point = width_, s.m_tile = points() * width_ + kApart;
@@ -131,7 +133,7 @@ void Winograd::add_rows(int64_t tiles) {
     for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
-    tile.block_steps = spec_.packed_in_run ? winograd_block(spec_.ic) : block_steps(spec_.ic);
+    tile.block_steps = spec_.packed_in_run && !is_narrow(spec_.x_form) ? winograd_block(spec_.ic) : block_steps(spec_.ic);
     tile.c_stride = loops_.m_tile;
     tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));
@@ -141,11 +143,12 @@ void Winograd::add_rows(int64_t tiles) {
 }
 
 std::string Winograd::layout() const {
-  return fmt::format("winograd {} panel{} {}x{}", results_, width_, spec_.ic, spec_.oc);
+  return fmt::format("winograd {} panel{} {}x{} rounded {}", results_, width_, spec_.ic, spec_.oc,
+                     static_cast<int>(spec_.precision));
 }
 
 // [panel][point][ic][width], some channels of a panel at a time.
-void Winograd::pack(Executor& executor, const float* kernel, bool turned, float* packed) const {
+void Winograd::pack(Executor& executor, const void* kernel, bool turned, float* packed) const {
   constexpr int64_t kRows = 16, kMostWidth = 32;
   const int64_t blocks = (spec_.ic + kRows - 1) / kRows, taps_step = spec_.ic * spec_.oc;
   const int64_t row_step = turned ? 1 : spec_.oc, column_step = turned ? spec_.ic : 1;
@@ -153,10 +156,11 @@ void Winograd::pack(Executor& executor, const float* kernel, bool turned, float*
     const int64_t panel = chunk / blocks, first = chunk % blocks * kRows;
     const int64_t rows = std::min(kRows, spec_.ic - first), columns = std::min(width_, spec_.oc - panel * width_);
     alignas(64) float taps[9 * kRows * kMostWidth];
-    for (int64_t tap = 0; tap < 9; ++tap)
-      pack_rows(Form::floats,
-                kernel + (turned ? 8 - tap : tap) * taps_step + first * row_step + panel * width_ * column_step, rows,
-                row_step, columns, column_step, width_, taps + tap * rows * width_);
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t at = (turned ? 8 - tap : tap) * taps_step + first * row_step + panel * width_ * column_step;
+      pack_rows(spec_.kernel_form, static_cast<const char*>(kernel) + at * bytes_of(spec_.kernel_form), rows, row_step,
+                columns, column_step, width_, taps + tap * rows * width_, spec_.precision);
+    }
     code_.transform_kernel(rows * width_, taps, packed + panel * panel_floats() + first * width_, spec_.ic * width_);
   });
 }
@@ -183,8 +187,8 @@ void Winograd::multiply(int64_t tiles, int64_t panel, const float* v, const floa
     }
 }
 
-void Winograd::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* zeros,
-                   const float* residual, float* y, float* scratch) const {
+void Winograd::run(Executor& executor, const void* x, const float* packed, const float* bias, const float* zeros,
+                   const void* residual, void* y, float* scratch) const {
   if (!spec_.residual) residual = nullptr;
   float* products = scratch + (alone_ ? threads_ : blocks_) * v_floats();
   const auto make_panel = [&](int64_t block, int64_t panel, const float* v, int worker) {
@@ -215,8 +219,11 @@ void Winograd::run(Executor& executor, const float* x, const float* packed, cons
 }
 
 std::string Winograd::describe() const {
-  return fmt::format("F({}x{},3x3) {}x{} {}, {} of {} tiles{}", results_, results_, most_rows_, width_, to_string(isa_),
-                     most_tiles_, tiles_, alone_ ? "" : " by panels");
+  return fmt::format("F({}x{},3x3) {}x{} {}, {} of {} tiles{}{}", results_, results_, most_rows_, width_,
+                     to_string(isa_), most_tiles_, tiles_, alone_ ? "" : " by panels",
+                     is_narrow(spec_.x_form) || spec_.narrow.acts()
+                         ? fmt::format(", {} to {}", to_string(spec_.x_form), to_string(spec_.narrow.result))
+                         : "");
 }
 
 }  // namespace cairn

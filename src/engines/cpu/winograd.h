@@ -22,6 +22,9 @@ struct WinogradSpec {
   bool residual = false;
   bool packed_in_run = false;  // the kernel is no constant
   int64_t most_results = 4;    // along a side of a tile: larger ones err more
+  Form x_form = Form::floats, kernel_form = Form::floats;
+  Form precision = Form::floats;  // to which a kernel of floats is rounded
+  NarrowEpilogue narrow;
   Activation activation;
 
   int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
@@ -33,16 +36,18 @@ struct WinogradLoops {
   int64_t oc, oh, ow, pad_top, pad_left, tiles_y, tiles_x;
   int64_t v_point, v_tile, m_point, m_tile;  // floats between them
   float low, high;                           // of the activation
+  Form x_form = Form::floats;
+  NarrowEpilogue narrow;
 };
 struct WinogradCode {
   /// The values at each point of `count` elements of the kernel, whose taps lie one behind the other.
   void (*transform_kernel)(int64_t count, const float* taps, float* to, int64_t point_step);
-  void (*transform)(const WinogradLoops&, int64_t first, int64_t last, const float* x, const float* zeros, float* v);
+  void (*transform)(const WinogradLoops&, int64_t first, int64_t last, const void* x, const float* zeros, float* v);
   void (*finish)(const WinogradLoops&, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
-                 const float* bias, const float* residual, float* y);
+                 const float* bias, const void* residual, void* y);
   // Of the gradient by the kernel:
   /// transform() of results in place of x, whose values at the points are those that meet x's.
-  void (*transform_results)(const WinogradLoops&, int64_t first, int64_t last, const float* results,
+  void (*transform_results)(const WinogradLoops&, int64_t first, int64_t last, const void* results,
                             const float* zeros, float* v);
   /// `count` elements of each tap, `tap_step` apart, from sums of products at the points that lie in `parts`.
   void (*finish_kernel)(int64_t count, int64_t parts, int64_t part_step, int64_t point_step, const float* m, float* to,
@@ -70,15 +75,15 @@ class Winograd {
   /// Distinguishes transformed kernels: "winograd 4 panel32 64x64".
   std::string layout() const;
   /// `turned`: the kernel [3, 3, oc, ic] of a convolution whose gradient by its image this is. Without allocation.
-  void pack(Executor& executor, const float* kernel, bool turned, float* packed) const;
+  void pack(Executor& executor, const void* kernel, bool turned, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
   /// Floats of run()'s scratch, aligned to cache lines.
   size_t scratch_size() const;
 
   /// `residual` may be y itself. The executor has at most as many workers as were given. The bits of the result do not depend on
   /// their number.
-  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* zeros,
-           const float* residual, float* y, float* scratch) const;
+  void run(Executor& executor, const void* x, const float* packed, const float* bias, const float* zeros,
+           const void* residual, void* y, float* scratch) const;
   /// "F(4x4) 14x32 avx512, 98 of 196 tiles at once"
   std::string describe() const;
 

@@ -1,6 +1,7 @@
 // The loops of winograd.cpp, included once for each instruction set, each time in another namespace. A transform goes over
 // the columns of a tile, then over its rows; the matrices are those of the points in winograd.h.
 #include "engines/cpu/vector_types.h"
+#include "engines/cpu/narrow_vectors_body.h"
 
 constexpr float kNear = 0.70710678f, kFar = 1.41421356f;  // the points of 4 x 4 results
 
@@ -126,40 +127,48 @@ CAIRN_INLINE void transform_vector(const WinogradLoops& s, const Element& elemen
 }
 
 /// Tiles [first, last) of x as points: v[(tile - first) * s.v_tile + point * s.v_point + channel].
-template <int64_t kResults, bool kOfResults>
-void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const float* x, const float* zeros,
-                     float* v) {
+template <int64_t kResults, bool kOfResults, Form kForm>
+void transform_tiles_of(const WinogradLoops& s, int64_t first, int64_t last, const ElementOf<kForm>* x,
+                        const float* zeros, float* v) {
+  const auto* no_pixel = reinterpret_cast<const ElementOf<kForm>*>(zeros);
   constexpr int64_t kIn = kOfResults ? kResults : kResults + 2;
   const int64_t whole = s.ic / kFloats * kFloats, rest = s.ic - whole;
   for (int64_t tile = first; tile < last; ++tile, v += s.v_tile) {
     const int64_t image = tile / (s.tiles_y * s.tiles_x), in_image = tile % (s.tiles_y * s.tiles_x);
     const int64_t top = in_image / s.tiles_x * kResults - s.pad_top,
                   left = in_image % s.tiles_x * kResults - s.pad_left;
-    const float* from[kIn * kIn];  // pixels outside the image are zeros
+    const ElementOf<kForm>* from[kIn * kIn];  // pixels outside the image are zeros
     for (int64_t y = 0; y < kIn; ++y)
       for (int64_t column = 0; column < kIn; ++column) {
         const int64_t row_at = top + y, column_at = left + column;
         const bool inside = row_at >= 0 && row_at < s.h && column_at >= 0 && column_at < s.w;
-        from[y * kIn + column] = inside ? x + ((image * s.h + row_at) * s.w + column_at) * s.x_pixel : zeros;
+        from[y * kIn + column] = inside ? x + ((image * s.h + row_at) * s.w + column_at) * s.x_pixel : no_pixel;
       }
     for (int64_t c = 0; c < whole; c += kFloats)
       transform_vector<kResults, kOfResults>(
-          s, [&](int64_t i) { return load(from[i] + c); }, v + c);
+          s, [&](int64_t i) { return load_elements<kForm>(from[i] + c); }, v + c);
     if (rest)
       transform_vector<kResults, kOfResults>(
-          s, [&](int64_t i) { return load_first(from[i] + whole, rest); }, v + whole);
+          s, [&](int64_t i) { return load_elements<kForm>(from[i] + whole, rest); }, v + whole);
   }
+}
+template <int64_t kResults, bool kOfResults>
+void transform_tiles(const WinogradLoops& s, int64_t first, int64_t last, const void* x, const float* zeros, float* v) {
+  with_form(s.x_form, [&]<Form kForm>() {
+    transform_tiles_of<kResults, kOfResults, kForm>(s, first, last, static_cast<const ElementOf<kForm>*>(x), zeros, v);
+  });
 }
 
 /// What is in the image of one tile's results.
+template <Form kForm>
 struct TileResults {
   int64_t rows, columns;
-  float* y;               // the first of them
-  const float* residual;  // null: none
+  ElementOf<kForm>* y;   // the first of them
+  const char* residual;  // null: none
 };
 
-template <int64_t kResults>
-CAIRN_INLINE void finish_vector(const WinogradLoops& s, const float* m, Floats bias, const TileResults& results,
+template <int64_t kResults, Form kForm>
+CAIRN_INLINE void finish_vector(const WinogradLoops& s, const float* m, Floats bias, const TileResults<kForm>& results,
                                 int64_t c, int64_t count) {
   constexpr int64_t kSize = kResults + 2;
   Floats columns[kSize][kResults];
@@ -180,30 +189,42 @@ CAIRN_INLINE void finish_vector(const WinogradLoops& s, const float* m, Floats b
     for (int64_t x = 0; x < kResults; ++x) {
       if (x >= results.columns) break;
       const int64_t at = (y * s.ow + x) * s.oc + c;
-      Floats value = out[x] + bias;
-      if (results.residual)
-        value += count == kFloats ? load(results.residual + at) : load_first(results.residual + at, count);
+      Floats value = (s.narrow.rounds_sum ? rounded_to<kForm>(out[x]) : out[x]) + bias;
+      if (results.residual) {
+        if (s.narrow.rounds_biased) value = rounded_to<kForm>(value);
+        with_form(s.narrow.residual, [&]<Form kResidual>() {
+          value += load_elements<kResidual>(reinterpret_cast<const ElementOf<kResidual>*>(results.residual) + at, count);
+        });
+      }
       value = choose(value > high, high, value);  // keeps NaN
       value = choose(value < low, low, value);
-      count == kFloats ? store(results.y + at, value) : store_first(results.y + at, count, value);
+      store_elements<kForm>(results.y + at, count, value);
     }
   }
 }
 
 /// Channels [begin, end) of the results of tiles [first, last), from m[(tile - first) * s.m_tile + point * s.m_point + channel -
 /// begin]. m and the bias have whole vectors of channels.
-template <int64_t kResults>
-void finish_tiles(const WinogradLoops& s, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
-                  const float* bias, const float* residual, float* y) {
+template <int64_t kResults, Form kForm>
+void finish_tiles_of(const WinogradLoops& s, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
+                     const float* bias, const char* residual, ElementOf<kForm>* y) {
   for (int64_t tile = first; tile < last; ++tile, m += s.m_tile) {
     const int64_t image = tile / (s.tiles_y * s.tiles_x), in_image = tile % (s.tiles_y * s.tiles_x);
     const int64_t top = in_image / s.tiles_x * kResults, left = in_image % s.tiles_x * kResults;
     const int64_t at = ((image * s.oh + top) * s.ow + left) * s.oc;
-    const TileResults results{std::min(kResults, s.oh - top), std::min(kResults, s.ow - left), y + at,
-                              residual ? residual + at : nullptr};
+    const TileResults<kForm> results{std::min(kResults, s.oh - top), std::min(kResults, s.ow - left), y + at,
+                                     residual ? residual + at * bytes_of(s.narrow.residual) : nullptr};
     for (int64_t c = begin; c < end; c += kFloats)
       finish_vector<kResults>(s, m + c - begin, load(bias + c), results, c, std::min<int64_t>(kFloats, end - c));
   }
+}
+template <int64_t kResults>
+void finish_tiles(const WinogradLoops& s, int64_t first, int64_t last, int64_t begin, int64_t end, const float* m,
+                  const float* bias, const void* residual, void* y) {
+  with_form(s.narrow.result, [&]<Form kForm>() {
+    finish_tiles_of<kResults, kForm>(s, first, last, begin, end, m, bias, static_cast<const char*>(residual),
+                                     static_cast<ElementOf<kForm>*>(y));
+  });
 }
 
 /// kernel_to_points() the other way round: from values at the points, `step` apart, to three taps.

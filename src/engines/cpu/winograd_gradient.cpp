@@ -38,9 +38,9 @@ WinogradGradient::WinogradGradient(const WinogradSpec& spec, int64_t results, Is
   if (threads > 1) splits_ = std::clamp<int64_t>(threads * kChunksOfWorker / parts_, 1, panels_);
   x_loops_.h = spec.h, x_loops_.w = spec.w, x_loops_.ic = x_loops_.x_pixel = spec.ic;
   x_loops_.pad_top = spec.pad_top, x_loops_.pad_left = spec.pad_left;
-  x_loops_.v_tile = whole_vectors(spec.ic);
+  x_loops_.v_tile = whole_vectors(spec.ic), x_loops_.x_form = spec.x_form;
   dy_loops_.h = spec.oh, dy_loops_.w = spec.ow, dy_loops_.x_pixel = spec.oc;
-  dy_loops_.v_tile = ceil_div(panels_, splits_) * width_;
+  dy_loops_.v_tile = ceil_div(panels_, splits_) * width_, dy_loops_.x_form = spec.narrow.result;
   for (WinogradLoops* s : {&x_loops_, &dy_loops_}) {
     s->tiles_y = ceil_div(spec.oh, results), s->tiles_x = ceil_div(spec.ow, results);
     s->v_point = whole_vectors(most_tiles_ * s->v_tile) + 16;
@@ -62,7 +62,7 @@ void WinogradGradient::add_rows(int64_t tiles) {
     tile.rows = {{{0, 0, static_cast<int>(tiles), all}}};
     tile.a_step_bytes = x_loops_.v_tile * 4, tile.b_step_bytes = dy_loops_.v_tile * 4;
     tile.c_stride = m_row_;
-    tile.block_steps = winograd_block(tiles);
+    tile.block_steps = is_narrow(spec_.x_form) ? 0 : winograd_block(tiles);
     const auto function = [&](bool adds) {
       tile.residual = adds;
       kernels_.push_back(TileKernel::make(tile));
@@ -77,7 +77,7 @@ size_t WinogradGradient::scratch_size() const {
 }
 
 // Some panels of one part. Columns beyond the last channel hold what happened to be there; nobody reads their sums.
-void WinogradGradient::run_chunk(int64_t chunk, const float* x, const float* dy, const float* zeros, float* sums,
+void WinogradGradient::run_chunk(int64_t chunk, const void* x, const void* dy, const float* zeros, float* sums,
                                  float* scratch) const {
   alignas(64) static constexpr float kNoBias[64] = {};
   const Range blocks = part_of(blocks_, parts_, chunk / splits_), panels = part_of(panels_, splits_, chunk % splits_);
@@ -87,10 +87,11 @@ void WinogradGradient::run_chunk(int64_t chunk, const float* x, const float* dy,
   float* v = scratch;
   float* u = scratch + points() * x_loops_.v_point;
   sums += chunk / splits_ * m_part() + first;
+  dy = static_cast<const char*>(dy) + first * bytes_of(loops.x_form);
   for (int64_t block = blocks.first; block < blocks.last; ++block) {
     const int64_t begin = first_of(block), end = first_of(block + 1);
     code_.transform(x_loops_, begin, end, x, zeros, v);
-    code_.transform_results(loops, begin, end, dy + first, zeros, u);
+    code_.transform_results(loops, begin, end, dy, zeros, u);
     const std::vector<Rows>& rows = rows_.find(end - begin)->second;
     for (int64_t point = 0; point < points(); ++point)
       for (int64_t panel = 0; panel < panels.size(); ++panel)
@@ -102,7 +103,7 @@ void WinogradGradient::run_chunk(int64_t chunk, const float* x, const float* dy,
   }
 }
 
-void WinogradGradient::run(Executor& executor, const float* x, const float* dy, float* gradient, float* scratch) const {
+void WinogradGradient::run(Executor& executor, const void* x, const void* dy, float* gradient, float* scratch) const {
   float *zeros = scratch, *sums = zeros + zeros_, *rest = sums + parts_ * m_part();
   std::fill_n(zeros, zeros_, 0.f);
   executor.run(static_cast<int>(parts_ * splits_), [&](int chunk, int worker) {
@@ -115,8 +116,9 @@ void WinogradGradient::run(Executor& executor, const float* x, const float* dy, 
 }
 
 std::string WinogradGradient::describe() const {
-  return fmt::format("F({}x{},3x3) {}x{} {}, {} of {} tiles, {} parts", results_, results_, most_pixels(isa_, vectors_),
-                     width_, to_string(isa_), most_tiles_, tiles_, parts_);
+  return fmt::format("F({}x{},3x3) {}x{} {}, {} of {} tiles, {} parts of {}", results_, results_,
+                     most_pixels(isa_, vectors_), width_, to_string(isa_), most_tiles_, tiles_, parts_,
+                     to_string(spec_.x_form));
 }
 
 namespace {
@@ -126,15 +128,17 @@ constexpr double kGain = 0.7;             // products of values that come from f
 
 Refusal read_winograd_gradient(const Group& group, WinogradSpec& spec, int64_t& results) {
   const Node& node = group.last();
-  if (group.nodes.size() != 1 || !is_convolution(node, ConvRole::kernel_gradient)) return "is another operation";
+  if (!is_convolution(node, ConvRole::kernel_gradient)) return "is another operation";
   if (node.attr().integer("groups") != 1) return "has groups";
   const SlideSpec s = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
   if (s.d * s.od * s.kd != 1 || s.kh != 3 || s.kw != 3) return "kernel is not 3 x 3";
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   spec = {s.n, s.h, s.w, s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.pad_top, s.pad_left};
+  spec.x_form = form_in(group, node.inputs[0]), spec.narrow.result = form_in(group, node.inputs[1]);
+  if (spec.x_form == Form::brains && machine_has_brain_products()) return "pairs of bf16 are multiplied by the definition";
   spec.packed_in_run = true;  // the sums are written, and read to be finished
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
-  if (spec.n * spec.oh * spec.ow < kManyPixels) spec.most_results = 2;
+  if (spec.n * spec.oh * spec.ow < kManyPixels && !is_narrow(spec.x_form)) spec.most_results = 2;
   results = Winograd::best_results(spec, machine_isa(), kGain);
   if (results == 0) return "takes longer than the definition, by estimate";
   return refuses_kernel_gradient(group);  // which make_winograd_gradient() may make
@@ -164,7 +168,7 @@ std::unique_ptr<Step> make_winograd_gradient(const Group& group, MakeContext& co
   std::string name = "winograd_gradient " + gradient.describe();
   const auto run = [=, gradient = std::move(gradient), workers = context.threads](const StepArgs& args) {
     Executor& executor = args.executor.width() > workers ? serial_executor() : args.executor;  // scratch is for so many
-    gradient.run(executor, input(args, x), input(args, dy), output(args), static_cast<float*>(args.workspace));
+    gradient.run(executor, args.inputs[x], args.inputs[dy], output(args), static_cast<float*>(args.workspace));
   };
   return call(std::move(name), run, std::move(options));
 }

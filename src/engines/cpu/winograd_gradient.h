@@ -8,14 +8,14 @@ namespace cairn {
 
 /// x [n, h, w, ic] and the gradient dy [n, oh, ow, oc] of the result to that of the kernel [3, 3, ic, oc]: at each point the
 /// product of the values of all tiles of x, transposed, with those of dy. Tiles are divided into parts with sums of their own;
-/// the division depends on the shapes alone, so that bits do not depend on the number of workers.
+/// the division depends on the shapes alone, so that bits do not depend on the number of workers. dy has the form of the spec's result.
 class WinogradGradient {
  public:
   WinogradGradient(const WinogradSpec& spec, int64_t results, Isa isa, int threads);
 
   /// Floats of run()'s scratch, aligned to cache lines. The executor has at most as many workers as were given.
   size_t scratch_size() const;
-  void run(Executor& executor, const float* x, const float* dy, float* gradient, float* scratch) const;
+  void run(Executor& executor, const void* x, const void* dy, float* gradient, float* scratch) const;
   /// "F(4x4) 14x32 avx512, 64 of 6272 tiles, 8 parts"
   std::string describe() const;
 
@@ -26,7 +26,7 @@ class WinogradGradient {
   };
 
   void add_rows(int64_t tiles);
-  void run_chunk(int64_t chunk, const float* x, const float* dy, const float* zeros, float* sums, float* scratch) const;
+  void run_chunk(int64_t chunk, const void* x, const void* dy, const float* zeros, float* sums, float* scratch) const;
   int64_t points() const { return (results_ + 2) * (results_ + 2); }
   int64_t m_point() const { return spec_.ic * m_row_; }
   int64_t m_part() const { return points() * m_point(); }
@@ -48,7 +48,7 @@ class WinogradGradient {
   std::vector<std::shared_ptr<const TileKernel>> kernels_;
 };
 
-/// conv2d_kernel_gradient of f32 with kernels of 3 x 3 and stride 1, where that is faster. Where the context wants the definition,
+/// conv2d_kernel_gradient with kernels of 3 x 3 and stride 1, where that is faster; of elements of 16 bits as winograd_step.h. Where the context wants the definition,
 /// the step is that of kernel_gradient.h.
 Refusal refuses_winograd_gradient(const Group& group);
 std::unique_ptr<Step> make_winograd_gradient(const Group& group, MakeContext& context);

@@ -23,16 +23,16 @@ struct WinogradProblem {
   bool gradient = false;  // by the image
 };
 
-/// Why not all that the convolution reads and makes is f32.
-std::optional<std::string> not_wide(const Group& group, const Contraction& contraction) {
-  const Node& node = *contraction.node;
-  for (const Node* each : group.nodes)
-    if (is_rounding(*each) || is_widening(*each)) return "operands are rounded";
-  const Epilogue& epilogue = contraction.epilogue;
-  for (const Value* value : std::initializer_list<const Value*>{node.inputs[0], node.inputs[1], epilogue.bias,
-                                                                epilogue.residual, contraction.result})
-    if (value && value->type.dtype != kF32)
-      return fmt::format("an operand is {}, takes f32", to_string(value->type.dtype));
+/// Types of the operands and the result.
+std::optional<std::string> read_forms(const Group& group, WinogradProblem& problem) {
+  if (auto reason = not_floats(group)) return reason;
+  const Node& node = *problem.contraction.node;
+  WinogradSpec& spec = problem.spec;
+  spec.x_form = form_in(group, node.inputs[0]), spec.kernel_form = form_in(group, node.inputs[1]);
+  spec.precision = weights_precision(group, node.inputs[1], spec.x_form);
+  spec.narrow = narrow_of(group, problem.contraction.epilogue);
+  if (precision_in(group, node.inputs[0]) != Form::floats) return "rounds what it does not pack";
+  if (spec.x_form == Form::brains && machine_has_brain_products()) return "pairs of bf16 are multiplied by the definition";
   return std::nullopt;
 }
 
@@ -43,7 +43,6 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   const Node& node = *contraction->node;
   problem.gradient = is_convolution(node, ConvRole::input_gradient);
   if (!problem.gradient && !is_convolution(node, ConvRole::forward)) return "is another operation";
-  if (auto reason = not_wide(group, *contraction)) return reason;
   if (node.attr().integer("groups") != 1) return "has groups";
   const Value *x = node.inputs[0], *kernel = node.inputs[1], *y = node.result();
   if (problem.gradient) std::swap(x, y);
@@ -56,9 +55,10 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
     std::swap(spec.h, spec.oh), std::swap(spec.w, spec.ow), std::swap(spec.ic, spec.oc);
     spec.pad_top = 2 - spec.pad_top, spec.pad_left = 2 - spec.pad_left;
   }
+  if (auto reason = read_forms(group, problem)) return reason;
   spec.residual = contraction->epilogue.residual != nullptr;
   spec.packed_in_run = !constant_of(kernel);
-  if (spec.packed_in_run && spec.ic < kManyChannels) spec.most_results = 2;
+  if (spec.packed_in_run && spec.ic < kManyChannels && !is_narrow(spec.x_form)) spec.most_results = 2;
   spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   problem.results = Winograd::best_results(spec, machine_isa());
@@ -70,6 +70,7 @@ class WinogradStep final : public Step {
  public:
   WinogradStep(const Group& group, const WinogradProblem& problem, MakeContext& context)
       : winograd_(problem.spec, problem.results, machine_isa(), context.threads), turned_(problem.gradient),
+        same_size_(bytes_of(problem.spec.narrow.residual) == bytes_of(problem.spec.narrow.result)),
         workers_(context.threads) {
     static const Tensor zero = Tensor::zeros(kF32, {1});
     const Node& node = *problem.contraction.node;
@@ -101,9 +102,8 @@ class WinogradStep final : public Step {
       packed = std::exchange(scratch, scratch + whole_lines(packed_bytes()));
     }
     const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
-    winograd_.run(executor, static_cast<const float*>(args.inputs[x_]), static_cast<const float*>(packed), bias,
-                  static_cast<const float*>(zeros_.get()), static_cast<const float*>(residual),
-                  static_cast<float*>(args.outputs[0]), reinterpret_cast<float*>(scratch));
+    winograd_.run(executor, args.inputs[x_], static_cast<const float*>(packed), bias,
+                  static_cast<const float*>(zeros_.get()), residual, args.outputs[0], reinterpret_cast<float*>(scratch));
   }
 
   std::string kernel() const override {
@@ -122,7 +122,7 @@ class WinogradStep final : public Step {
     return input == x_ || input == residual_ || input == bias_.input() || input == kernel_;
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
+    const bool alone = same_size_ && residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
@@ -130,11 +130,11 @@ class WinogradStep final : public Step {
   static constexpr size_t kNone = StepBias::kNone;
   size_t packed_bytes() const { return winograd_.packed_size() * sizeof(float); }
   void pack(Executor& executor, const void* kernel, void* to) const {
-    winograd_.pack(executor, static_cast<const float*>(kernel), turned_, static_cast<float*>(to));
+    winograd_.pack(executor, kernel, turned_, static_cast<float*>(to));
   }
 
   Winograd winograd_;
-  bool turned_;
+  bool turned_, same_size_;  // of elements of the addition and the result
   int workers_;
   size_t x_ = 0, kernel_ = kNone, residual_ = kNone;  // kernel_: none where it is a constant
   bool keeps_ = false;                                // the kernel is packed once for all turns of a loop

@@ -116,6 +116,7 @@ class Importer {
 
   /// From now on control edges order nodes, and functions also run for their side effects.
   void keep_effects() { effects_ = true; }
+  bool keeps_effects() const { return effects_; }
   /// Marks the handle as a TF1 reference: an op that takes a value reads its content.
   void add_reference(const Value* handle) { references_.insert(handle); }
   /// Copies the properties of a handle outside of a region to the one inside.

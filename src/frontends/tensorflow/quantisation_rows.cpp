@@ -30,7 +30,31 @@ Steps steps_between(OpContext& c, Value* low, Value* high) {
           scale};
 }
 
+/// In a model to be run, where 8 bits lie between known bounds: integers and back, of which products make products of integers. Halves
+/// go to even steps, not up. Null elsewhere.
+Value* by_integers(OpContext& c, Value* x, const Value* low, const Value* high) {
+  const Tensor *least = constant_of(low), *most = constant_of(high);
+  if (c.importer().keeps_effects() || c.integer("num_bits", 8) != 8 || !least || !most || x->type.dtype != kF32)
+    return nullptr;
+  const bool is_weight = constant_of(x) != nullptr, narrow = c.boolean("narrow_range", false);
+  const float first = narrow ? 1 : 0, last = 255;
+  const std::vector<int64_t> dims = least->dims();
+  Tensor scale = Tensor::zeros(kF32, dims), bottom = Tensor::zeros(kF32, dims), zero = Tensor::zeros(kI64, dims);
+  for (size_t i = 0; i < static_cast<size_t>(least->count()); ++i) {
+    const float from = least->values<float>()[i], size = (most->values<float>()[i] - from) / (last - first);
+    if (!(size > 0) || !std::isfinite(size)) return nullptr;
+    const float place = std::clamp(std::round(first - from / size), first, last);
+    scale.mutable_values<float>()[i] = size, bottom.mutable_values<float>()[i] = (first - place) * size;
+    zero.mutable_values<int64_t>()[i] = static_cast<int64_t>(place) - (is_weight ? 128 : 0);
+  }
+  Value* step = c.b.constant(scale);
+  Value* middle = c.b.add("cast", {c.b.constant(zero)}, {{"dtype", is_weight ? kI8 : kU8}});
+  if (narrow) x = c.b.add("maximum", {x, c.b.constant(bottom)});
+  return c.b.add("dequantize_linear", {c.b.add("quantize_linear", {x, step, middle}), step, middle});
+}
+
 Value* quantised(OpContext& c, Value* x, Value* low, Value* high) {
+  if (Value* made = by_integers(c, x, low, high)) return made;
   const auto [bottom, top, size] = steps_between(c, low, high);
   Value* half = c.b.scalar_like(x, 0.5);
   Value* inside = c.b.add("sub", {c.b.add("minimum", {c.b.add("maximum", {x, bottom}), top}), bottom});
