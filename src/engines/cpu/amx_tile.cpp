@@ -113,11 +113,14 @@ class AmxTile final : public TileCode {
     const int steps = run.length / kMatrixRows, rest = run.length % kMatrixRows;
     clear_rows(run, rest != 0);
     const int loops = steps <= kMostStraight ? 0 : steps;
+    const int fetched = lines_ahead();
     if (loops) {
       Xbyak::Label loop;
       mov(eax, loops);
       L(loop);
       emit_step(0, run.pixels, 0);
+      for (int line = 0; line < fetched; ++line) prefetcht1(ptr[r9 + line * 64]);
+      if (fetched) add(r9, fetched * 64);
       add(r10, kRowBytes);
       add(r11, kMatrixRows * panel_bytes());
       dec(eax);
@@ -125,6 +128,15 @@ class AmxTile final : public TileCode {
     }
     for (int step = 0; step < steps - loops; ++step) emit_step(step, run.pixels, 0);
     if (rest) emit_step(steps - loops, run.pixels, rest);
+  }
+
+  /// Of the lines to fetch, with each turn of a loop over steps; none if these turns are few.
+  int lines_ahead() const {
+    int turns = 0;
+    for (const auto& row : spec_.rows)
+      for (const TapRun& run : row)
+        if (run.length / kMatrixRows > kMostStraight) turns += run.length / kMatrixRows;
+    return 2 * spec_.ahead_lines < turns ? 0 : (spec_.ahead_lines + turns - 1) / std::max(1, turns);
   }
 
   // Gathered rows of pixels that take no part.

@@ -330,7 +330,8 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
 int64_t Conv::lines_ahead() const {
   const int64_t tiles = ceil_div(spec_.n * spec_.od * spec_.oh * spec_.ow, most_pixels_);
   const auto bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
-  if (spec_.arithmetic != Arithmetic::floats || spec_.stored != Stored::floats || reads_weights_ || spec_.expands)
+  if ((spec_.arithmetic != Arithmetic::floats && !matrix_registers_) || spec_.stored != Stored::floats ||
+      reads_weights_ || spec_.expands)
     return 0;
   if (fetches_pixels()) return ceil_div(most_pixels_ * spec_.ic * 4, 64);
   const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;
@@ -343,14 +344,6 @@ bool Conv::fetches_pixels() const {
          spec_.w * spec_.ic * 4 > kFarPixels;
 }
 
-// Of a panel that is next: some of its lines with each tile, since weights come from far and matrix registers wait for them.
-void Conv::fetch_part(const float* panel, int64_t part, int64_t parts) const {
-  constexpr int64_t kLine = 16;
-  const auto floats = static_cast<int64_t>(panel_floats_);
-  for (int64_t at = part * floats / parts / kLine * kLine; at < (part + 1) * floats / parts; at += kLine)
-    __builtin_prefetch(panel + at, 0, 2);
-}
-
 void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                     const void* residual, void* y) const {
   const bool tail = panel + 1 == panels_, far_pixels = fetches_pixels();
@@ -358,8 +351,6 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
   const int64_t residual_bytes = integers() ? spec_.epilogue.residual_bytes() : bytes_of(spec_.narrow.residual);
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
-    if (matrix_registers_ && !pixels_outermost_ && !tail)
-      fetch_part(b + panel_floats_, i - first_tile, last_tile - first_tile);
     const int64_t c = tile.c + panel * width_;
     (tail ? tile.tail : tile.whole)(
         x + tile.a, b, static_cast<char*>(y) + c * y_bytes, bias + panel * width_ * bias_rows(),

@@ -129,7 +129,6 @@ class Conv {
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                 const void* residual, void* y) const;
-  void fetch_part(const float* panel, int64_t part, int64_t parts) const;
   int64_t lines_ahead() const;
   bool fetches_pixels() const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
