@@ -147,7 +147,8 @@ class Proposer {
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node) {
-      if (takes_epilogue(**node)) extended(**node);
+      const bool pools = is_pooling(**node) && is_float((*node)->result()) && !casts_for(**node).empty();
+      if (pools || takes_epilogue(**node)) extended(**node);
       if (is_integer_contraction(**node)) integers(**node);
     }
     for (const auto& node : block_.nodes)
@@ -707,6 +708,15 @@ std::optional<Contraction> as_contraction(const Group& group) {
   if (!group.nodes[start]->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
   const auto found = read_epilogue(group, start);
   return found && group.outputs[0] == found->result ? found : std::nullopt;
+}
+
+std::optional<Contraction> as_pooling(const Group& group) {
+  const size_t start = start_of(group);
+  if (!is_pooling(*group.nodes[start]) || group.outputs.size() != 1) return std::nullopt;
+  const auto found = read_epilogue(group, start);
+  const bool plain = found && group.outputs[0] == found->result && !found->epilogue.bias && !found->epilogue.residual &&
+                     !found->epilogue.activation;
+  return plain ? found : std::nullopt;
 }
 
 std::optional<Contraction> as_stored_contraction(const Group& group) {

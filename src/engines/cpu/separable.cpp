@@ -173,7 +173,7 @@ class SeparableStep final : public Step {
     x_ = index_of(group, (s.first ? *s.first : s.depthwise).node().inputs[0]);
     const Tensor& kernel = *constant_of(s.depthwise.node().inputs[1]);
     packed_ = context.packer.packed(kernel, slide_.layout(), slide_.packed_size() * sizeof(float), [&](void* to) {
-      slide_.pack(kernel.values<float>().data(), static_cast<float*>(to));
+      slide_.pack(kernel.data(), Form::floats, static_cast<float*>(to));
     });
     const Value* bias = s.depthwise.epilogue().bias;
     const Tensor* biases = bias ? constant_of(bias) : nullptr;

@@ -39,15 +39,6 @@ constexpr bool is_integer(Arithmetic arithmetic) {
   return arithmetic == Arithmetic::bytes || arithmetic == Arithmetic::words;
 }
 
-/// How results of 16 bits are made of f32 sums. A residual may be narrow alone.
-struct NarrowEpilogue {
-  Form result = Form::floats, residual = Form::floats;
-  bool rounds_sum = false;     // before the bias, which comes last then
-  bool rounds_biased = false;  // before the residual
-  bool acts() const { return is_narrow(result) || is_narrow(residual); }
-  friend bool operator==(const NarrowEpilogue&, const NarrowEpilogue&) = default;
-};
-
 /// How floats of B lie in memory.
 enum class Stored : uint8_t {
   floats,

@@ -342,27 +342,29 @@ class TileStep final : public Step {
 /// Depthwise convolution and pooling.
 class SlideStep final : public Step {
  public:
-  SlideStep(const char* name, const SlideSpec& spec) : slide_(spec, machine_isa()), name_(name) {}
+  SlideStep(const char* name, const Group& group, const Contraction& contraction, const SlideSpec& spec)
+      : slide_(spec, machine_isa()), name_(name), x_(index_of(group, contraction.node->inputs[0])),
+        same_form_(spec.narrow.residual == spec.narrow.result) {}
 
   void read(const Group& group, const Contraction& contraction, MakeContext& context) {
     const Epilogue& epilogue = contraction.epilogue;
-    x_ = index_of(group, contraction.node->inputs[0]);
     kernel_ = index_of(group, contraction.node->inputs[1]);
     if (epilogue.residual) residual_ = index_of(group, epilogue.residual);
     bias_.read(group, slide_, epilogue, context);
     if (const Tensor* kernel = constant_of(contraction.node->inputs[1]))
       packed_ = context.packer.packed(*kernel, slide_.layout(), slide_.packed_size() * 4, [&](void* to) {
-        slide_.pack(kernel->values<float>().data(), static_cast<float*>(to));
+        slide_.pack(kernel->data(), form_of(kernel->dtype()), static_cast<float*>(to));
       });
+    kernel_form_ = form_in(group, contraction.node->inputs[1]);
   }
 
   void run(const StepArgs& args) const override {
     const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
-    if (kernel_ != kNone && !packed_) slide_.pack(floats(args.inputs[kernel_]), scratch);
-    const float* residual = residual_ == kNone ? nullptr : floats(args.inputs[residual_]);
-    slide_.run(args.executor, floats(args.inputs[x_]), packed_ ? floats(packed_.get()) : scratch, bias, residual,
-               static_cast<float*>(args.outputs[0]));
+    if (kernel_ != kNone && !packed_) slide_.pack(args.inputs[kernel_], kernel_form_, scratch);
+    const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
+    slide_.run(args.executor, args.inputs[x_], packed_ ? floats(packed_.get()) : scratch, bias, residual,
+               args.outputs[0]);
   }
 
   std::string kernel() const override { return fmt::format("cpu/{} {}", name_, slide_.describe()); }
@@ -371,22 +373,34 @@ class SlideStep final : public Step {
     return input == x_ || input == residual_ || input == bias_.input() || (input == kernel_ && !packed_);
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input() &&
+                       same_form_;
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
  private:
   Slide slide_;
   const char* name_;
-  size_t x_ = 0, kernel_ = kNone, residual_ = kNone;
+  size_t x_, kernel_ = kNone, residual_ = kNone;
+  bool same_form_;
+  Form kernel_form_ = Form::floats;
   std::shared_ptr<const void> packed_;
   StepBias bias_;
 };
 
+/// The forms of what the group reads and makes.
+Refusal read_slide_forms(const Group& group, const Contraction& contraction, SlideSpec& spec) {
+  if (auto reason = not_floats(group)) return reason;
+  for (const Value* value : contraction.node->inputs)
+    if (precision_in(group, value) != Form::floats) return "an operand is rounded";
+  spec.x_form = form_in(group, contraction.node->inputs[0]);
+  spec.narrow = narrow_of(group, contraction.epilogue);
+  return std::nullopt;
+}
+
 Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {
   const auto found = as_contraction(group);
   if (!found || !is_convolution(*found->node, ConvRole::forward)) return "is no convolution";
-  if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   const Node& node = *contraction.node;
   const int64_t channels = last_dim(node.inputs[0]), made = last_dim(node.inputs[1]);
@@ -394,16 +408,19 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
   Dims window = node.inputs[1]->type.shape.sizes();
   window.resize(window.size() - 2);
   spec = slide_of(node, window);
+  if (auto reason = read_slide_forms(group, contraction, spec)) return reason;
   spec.channels = made, spec.multiplier = made / channels;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
   return Slide::refuses(spec, machine_isa());
 }
 
-Refusal read_pool(const Group& group, SlideSpec& spec) {
-  if (group.nodes.size() != 1 || !is_pooling(group.last())) return "is no pooling";
-  if (auto reason = not_f32(group)) return reason;
-  spec = pooling_of(group.last());
+Refusal read_pool(const Group& group, Contraction& contraction, SlideSpec& spec) {
+  const auto found = as_pooling(group);
+  if (!found) return "is no pooling";
+  contraction = *found;
+  spec = pooling_of(*contraction.node);
+  if (auto reason = read_slide_forms(group, contraction, spec)) return reason;
   return Slide::refuses(spec, machine_isa());
 }
 
@@ -439,21 +456,24 @@ std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext& context) {
   SlideSpec spec;
   const Refusal refusal = read_depthwise(group, contraction, spec);
   CHECK(!refusal, "{}", *refusal);
-  auto step = std::make_unique<SlideStep>("depthwise", spec);
+  auto step = std::make_unique<SlideStep>("depthwise", group, contraction, spec);
   step->read(group, contraction, context);
   return step;
 }
 
 Refusal refuses_pool(const Group& group) {
+  Contraction pooling;
   SlideSpec spec;
-  return read_pool(group, spec);
+  return read_pool(group, pooling, spec);
 }
 
 std::unique_ptr<Step> make_pool(const Group& group, MakeContext&) {
+  Contraction pooling;
   SlideSpec spec;
-  const Refusal refusal = read_pool(group, spec);
+  const Refusal refusal = read_pool(group, pooling, spec);
   CHECK(!refusal, "{}", *refusal);
-  return std::make_unique<SlideStep>(spec.work == WindowWork::maximum ? "max_pool" : "average_pool", spec);
+  const char* name = spec.work == WindowWork::maximum ? "max_pool" : "average_pool";
+  return std::make_unique<SlideStep>(name, group, pooling, spec);
 }
 
 }  // namespace cairn
