@@ -120,6 +120,7 @@ struct TileSpec {
   // runs that are no whole 16 elements.
   std::vector<PixelGroup> groups;
   int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
+  int matrix_steps = 0;       // of k that registers of A and B have
   int ahead_lines = 0;        // floats: lines of memory that the code fetches meanwhile, for later tiles
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;
