@@ -196,7 +196,7 @@ constexpr Rule kContractionRules[] = {
             "%p = matmul %x, %w %b = constant {value = f32[3] (2.0, 8.0, -3.0)} %y = add %p, %b return %y }"},
     {.name = "bias_after_bias",
      .summary = "two biases are one",
-     .pattern = "add(add(conv2d|conv3d|matmul(x, w!)~:product, a!)~, b!)",
+     .pattern = "add(add(conv2d|conv3d|matmul|dequantize_linear(x, ...)~:product, a!)~, b!)",
      .where = keeps_product_type,
      .replace = joined_bias,
      .platform = "ABiasaddConvFusion",

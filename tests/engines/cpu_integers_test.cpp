@@ -21,7 +21,9 @@ class ChainText {
     params_ = "%x: " + x;
     std::string zeros = constant(x, {});
     zeros += constant(w, {}, random_.coin() ? (w == "u8" ? "128" : "0") : "");
-    if (random_.coin()) {
+    if (random_.between(0, 4) == 0) {
+      return batched(x, w, zeros, ic, oc);
+    } else if (random_.coin()) {
       params_ += fmt::format("[{}, {}]", h * width, ic);
       dims_ = fmt::format("[{}, {}]", h * width, oc);
       const bool turned = random_.coin();
@@ -73,6 +75,17 @@ class ChainText {
   }
 
  private:
+  /// Products of two operands, each of which may be repeated along dims of the batch.
+  std::string batched(const std::string& x, const std::string& w, const std::string& zeros, int64_t k, int64_t n) {
+    const int64_t m = random_.between(1, 9), heads = random_.between(1, 5), a = random_.coin() ? heads : 1;
+    const bool turned = random_.coin();
+    const int64_t b = a == 1 ? heads : random_.one_of({1, heads});
+    return fmt::format(
+        "(%x: {}[2, {}, {}, {}], %w: {}[{}, {}, {}]) -> (%p: i32[2, {}, {}, {}]) {{ {}%p = matmul_integer %x, %w, %c0, %c1 "
+        "{{transpose_b = {}}} return %p }}",
+        x, a, m, k, w, b, turned ? n : k, turned ? k : n, heads, m, n, zeros, turned);
+  }
+
   static std::string list(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
   std::string numbers(int64_t count, double low, double high) {
     std::string all;
@@ -149,6 +162,79 @@ TEST(CpuIntegers, a_product_and_what_follows_is_one_step_within_a_unit_of_the_re
       EXPECT_LE(static_cast<double>(apart), 2 + 0.01 * static_cast<double>(wanted.count())) << "seed " << seed;
     }
   }
+}
+
+/// Runs the body on the default engines and on the reference kernels node by node; within a unit of integers, one step.
+void expect_one_element_step(const std::string& text, std::vector<Tensor> inputs, double most_apart = 1) {
+  const std::string module = "module @m { func @main" + text + " }";
+  const auto reference = Model::make(parse(module), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  const auto model = Model::make(parse(module), {.threads = 2, .optimise = false});
+  const std::string kernels = kernels_of(*model);
+  EXPECT_EQ(kernels.find("cpu/elementwise"), kernels.rfind("cpu/")) << kernels << text;
+  const auto wanted = reference->run(inputs), found = model->run(inputs);
+  for (size_t output = 0; output < wanted.size(); ++output)
+    for (int64_t i = 0; i < wanted[output].count(); ++i) {
+      const bool floats = wanted[output].dtype() == kF32;
+      const double difference = std::abs(number_at(found[output], i) - number_at(wanted[output], i));
+      ASSERT_LE(difference, floats ? 1e-5 : most_apart) << "element " << i << " of output " << output << text;
+    }
+}
+
+TEST(CpuIntegers, floats_between_integers_are_one_step) {
+  std::mt19937_64 random(7);
+  for (int64_t columns : {1, 7, 8, 15, 16, 33, 130}) {
+    const std::string dims = fmt::format("[9, {}]", columns), row = fmt::format("[{}]", columns);
+    const auto any = [&](DType dtype, const Dims& of) {
+      return random_tensor(Type::tensor(dtype, Shape::of(of)), random);
+    };
+    const Tensor bytes = any(kU8, {9, columns}), others = any(kI8, {9, columns});
+    const std::string constants =
+        "%s = constant {value = f32[] (0.02)} %t = constant {value = f32[] (0.05)} %z = constant {value = u8[] (120)} "
+        "%n = constant {value = i8[] (-3)} ";
+    expect_one_element_step(
+        fmt::format("(%x: u8{0}, %r: i8{0}) -> (%y: i8{0}, %f: f32{0}) {{ {1}%a = dequantize_linear %x, %s, %z %b = gelu %a "
+                    "%c = dequantize_linear %r, %t, %n %f = add %b, %c %y = quantize_linear %f, %t, %n return %y, %f }}",
+                    dims, constants),
+        {bytes, others});
+    expect_one_element_step(
+        fmt::format("(%x: i8{0}, %w: f32{1}) -> (%y: u8{0}) {{ {2}%a = dequantize_linear %x, %w, %n %b = sigmoid %a %c = mul %a, "
+                    "%b %y = quantize_linear %c, %s, %z return %y }}",
+                    dims, row, constants),
+        {others, any(kF32, {columns})});
+  }
+}
+
+TEST(CpuIntegers, quotients_are_rounded_as_by_a_division) {
+  std::vector<float> values = {NAN, INFINITY, -INFINITY, 3e38F, -3e38F, 0.F, -0.F, 1e-40F};
+  for (int i = -1200; i < 1200; ++i) values.push_back(static_cast<float>(i) * 0.035F);  // halves of steps among them
+  const auto count = static_cast<int64_t>(values.size());
+  for (const char* type : {"u8", "i8"})
+    for (int64_t zero : {0, 5, 127})
+      expect_one_element_step(
+          fmt::format("(%x: f32[{0}]) -> (%y: {1}[{0}]) {{ %s = constant {{value = f32[] (0.07)}} %z = constant {{value = {1}[] "
+                      "({2})}} %a = neg %x %y = quantize_linear %a, %s, %z return %y }}",
+                      count, type, zero),
+          {Tensor::of(kF32, {count}, values)}, 0);
+}
+
+TEST(CpuIntegers, a_turned_left_operand_and_two_biases_join_the_product) {
+  const std::string text =
+      "module @m { func @main(%x: u8[2, 8, 6], %w: i8[8, 5]) -> (%y: f32[2, 6, 5]) { %s = constant {value = f32[] (0.02)} "
+      "%z = constant {value = u8[] (120)} %n = constant {value = i8[] (0)} %a = dequantize_linear %x, %s, %z "
+      "%b = dequantize_linear %w, %s, %n %p = matmul %a, %b {transpose_a = true} "
+      "%c = constant {value = f32[5] (1.0, 2.0, 3.0, 4.0, 5.0)} %d = constant {value = f32[5] (0.5, 0.25, 0.0, 1.0, 2.0)} "
+      "%q = add %p, %c %y = add %q, %d return %y } }";
+  const auto reference = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  const auto model = Model::make(parse(text), {.threads = 2});
+  const std::string kernels = kernels_of(*model);
+  EXPECT_EQ(kernels.find("reference"), std::string::npos) << kernels;
+  EXPECT_EQ(kernels.find("elementwise"), std::string::npos) << kernels;
+  EXPECT_NE(kernels.find("integer_tile"), std::string::npos) << kernels;
+  std::vector<Tensor> inputs;
+  std::mt19937_64 random(3);
+  for (const Port& port : model->inputs()) inputs.push_back(random_tensor(port.type, random));
+  const Tensor wanted = reference->run(inputs)[0], found = model->run(inputs)[0];
+  for (int64_t i = 0; i < wanted.count(); ++i) ASSERT_NEAR(number_at(found, i), number_at(wanted, i), 1e-4);
 }
 
 }  // namespace

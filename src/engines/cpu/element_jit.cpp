@@ -18,11 +18,12 @@ namespace {
 using Kind = MachineOp::Kind;
 
 struct Code final : Xbyak::CodeGenerator, ElementKernel {
-  // Arguments: rdi = inputs, rsi = outputs, rdx = count, later twice that. rcx: twice the elements done; rax: scratch. The pointers of
-  // the first streams are kept in the registers kPointers, those of the others are loaded from the tables at each use.
+  // Arguments: rdi = inputs, rsi = outputs, rdx = count. rcx: the elements done; rax: scratch. The pointers of the first streams are
+  // kept in the registers kPointers, those of the others are loaded from the tables at each use.
   Code(Isa isa, const ElementSpec& spec)
       : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), inputs_(spec.inputs), outputs_(spec.outputs),
-        ops_(record(spec, isa)), places_(place_values(ops_, isa)) {
+        one_(record(spec, isa)) {
+    choose_vectors();
     enter();
     set_up();
     emit_loop();
@@ -37,11 +38,30 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   using Register = Xbyak::Xmm;
   using Reg64 = Xbyak::Reg64;
 
+  // Operations wait for each other, so that of a long chain processors begin the next vector too late: several go side by side, where
+  // all that is computed stays in registers.
+  void choose_vectors() {
+    constexpr int64_t kLongChain = 24;
+    const auto calls = [](const MachineOp& op) { return op.kind == Kind::library; };
+    const bool is_long = std::count_if(one_.begin(), one_.end(), [](const MachineOp& op) {
+                           return op.kind != Kind::none && !op.is_fixed();
+                         }) >= kLongChain;
+    for (vectors_ = is_long && std::none_of(one_.begin(), one_.end(), calls) ? kMostVectors : 1; vectors_ > 1; vectors_ /= 2) {
+      all_ = side_by_side(one_, vectors_);
+      places_ = place_values(all_, isa_);
+      places_of_one_ = place_values(one_, isa_, all_, places_);
+      if (places_.fits && places_of_one_.fits && places_of_one_.registers <= places_.registers) return;
+    }
+    all_ = one_;
+    places_ = places_of_one_ = place_values(one_, isa_);
+    CHECK(places_.masks_fit, "masks of one operation");
+  }
+
   bool wide() const { return isa_ == Isa::avx512; }
   int bytes() const { return lanes(isa_) * 4; }
   Register vector(int i) const { return wide() ? static_cast<Register>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   Register scratch(int i) const { return vector(vector_registers(isa_) - 1 - i); }
-  const ValuePlace& place(int value) const { return places_.values[static_cast<size_t>(value)]; }
+  const ValuePlace& place(int value) const { return now_->values[static_cast<size_t>(value)]; }
 
   Xbyak::Address address(int value) const {
     const int offset = place(value).index * bytes();
@@ -80,18 +100,18 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     streams_.push_back({output, static_cast<int>(index), count < std::size(kPointers) ? kPointers[count] : rax});
   }
 
-  Xbyak::RegExp stream_at(bool output, uint32_t index) {
+  Xbyak::RegExp stream_at(bool output, uint32_t index, int vector) {
     const auto is_it = [&](const Stream& each) {
       return each.output == output && each.index == static_cast<int>(index);
     };
     const Stream& found = *std::find_if(streams_.begin(), streams_.end(), is_it);
     if (found.pointer == rax) mov(rax, ptr[(output ? rsi : rdi) + 8 * found.index]);
-    return form_of(output, index) == Form::floats ? found.pointer + rcx * 2 : found.pointer + rcx;
+    const int bytes = static_cast<int>(bytes_of(form_of(output, index)));
+    return found.pointer + rcx * bytes + vector * lanes(isa_) * bytes;
   }
-  Xbyak::Address stream(bool output, uint32_t index) { return ptr[stream_at(output, index)]; }
 
   void enter() {
-    for (const MachineOp& op : ops_)
+    for (const MachineOp& op : one_)
       if (op.kind == Kind::input || op.kind == Kind::store) add_stream(op.kind == Kind::store, op.detail);
     for (const Reg64& saved : {rbx, rbp, r12, r13, r14, r15}) push(saved);
     mov(rax, rsp);
@@ -113,7 +133,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
 
   void set_up() {
     for (int value : places_.set_up) {
-      const MachineOp& op = ops_[static_cast<size_t>(value)];
+      const MachineOp& op = all_[static_cast<size_t>(value)];
       const Register target = in_register(value) ? vector(place(value).index) : scratch(0);
       if (op.kind == Kind::single) {
         mov(rax, ptr[rdi + 8 * static_cast<int>(op.detail)]);
@@ -121,45 +141,50 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       } else if (op.detail == 0) {
         vxorps(target, target, target);
       } else {
-        mov(eax, op.detail);
-        vmovd(Register(scratch(0).getIdx()), eax);
-        vbroadcastss(target, Register(scratch(0).getIdx()));
+        vbroadcastss(target, ptr[rip + numbers_ + 4 * static_cast<int>(set_up_.size())]);
+        set_up_.push_back(op.detail);
       }
       if (!in_register(value)) vmovups(address(value), target);
     }
   }
 
   void emit_loop() {
-    Xbyak::Label loop, tail, done;
+    Xbyak::Label tail, done;
     xor_(ecx, ecx);
-    add(rdx, rdx);
-    L(loop);
-    lea(rax, ptr[rcx + 2 * lanes(isa_)]);
-    cmp(rax, rdx);
-    ja(tail, T_NEAR);
-    for (size_t i = 0; i < ops_.size(); ++i) emit(static_cast<int>(i), false);
-    add(rcx, 2 * lanes(isa_));
-    jmp(loop, T_NEAR);
-    L(tail);
+    if (vectors_ > 1) emit_loop(all_, places_, vectors_);
+    emit_loop(one_, places_of_one_, 1);
     sub(rdx, rcx);
     jz(done, T_NEAR);
     prepare_tail();
-    for (size_t i = 0; i < ops_.size(); ++i) emit(static_cast<int>(i), true);
+    emit(one_, true);
     L(done);
   }
 
-  // The mask lives in k1 (AVX-512), or in the frame (AVX2). rdx: twice the elements left.
+  // While there are so many whole vectors.
+  void emit_loop(const std::vector<MachineOp>& ops, const ElementPlaces& places, int vectors) {
+    Xbyak::Label loop, end;
+    now_ = &places;
+    L(loop);
+    lea(rax, ptr[rcx + vectors * lanes(isa_)]);
+    cmp(rax, rdx);
+    ja(end, T_NEAR);
+    emit(ops, false);
+    add(rcx, vectors * lanes(isa_));
+    jmp(loop, T_NEAR);
+    L(end);
+  }
+
+  // The mask lives in k1 (AVX-512), or in the frame (AVX2). rdx: the elements left.
   void prepare_tail() {
     if (wide()) {
-      shr(edx, 1);
       mov(eax, -1);
       bzhi(eax, eax, edx);
       kmovw(k1, eax);
     } else {
-      lea(rax, ptr[rip + tails_]);
-      sub(rax, rdx);
-      sub(rax, rdx);
-      vmovups(scratch(0), ptr[rax + 32]);
+      lea(rax, ptr[rip + tails_ + 32]);
+      neg(rdx);
+      vmovups(scratch(0), ptr[rax + rdx * 4]);
+      neg(rdx);
       vmovups(ptr[rsp + frame()], scratch(0));
     }
   }
@@ -182,12 +207,21 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       vmovups(scratch(1), ptr[rsp + frame()]), vmaskmovps(to, scratch(1), value);
   }
 
-  // Widens elements of 16 bits. With AVX2 those of a tail come one by one.
+  // Widens elements of 16 or 8 bits. With AVX2 those of a tail come one by one.
   void load_narrow(const Register& target, const Xbyak::RegExp& at, Form form, bool tail) {
     const Xbyak::Xmm few(target.getIdx());
-    if (tail && !wide()) each_of_tail(few, [&](int i) { vpinsrw(few, few, ptr[at + 2 * i], static_cast<uint8_t>(i)); });
+    if (tail && !wide())
+      each_of_tail(few, [&](int i) {
+        const auto place = static_cast<uint8_t>(i);
+        is_byte(form) ? vpinsrb(few, few, ptr[at + i], place) : vpinsrw(few, few, ptr[at + 2 * i], place);
+      });
     const auto widen = [&](const auto& to, const Xbyak::Operand& x) {
-      form == Form::halves ? vcvtph2ps(to, x) : vpmovzxwd(to, x);
+      switch (form) {
+        case Form::halves: return vcvtph2ps(to, x);
+        case Form::unsigned_bytes: return vpmovzxbd(to, x);
+        case Form::signed_bytes: return vpmovsxbd(to, x);
+        default: return vpmovzxwd(to, x);
+      }
     };
     if (tail && wide())
       widen(Xbyak::Zmm(target.getIdx()) | k1 | T_z, ptr[at]);
@@ -196,14 +230,17 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     else
       widen(target, ptr[at]);
     if (form == Form::brains) vpslld(target, target, 16);
+    if (is_byte(form)) vcvtdq2ps(target, target);
   }
 
   // Stores numbers that are rounded already. `value` is a scratch register.
   void store_narrow(const Xbyak::RegExp& at, const Register& value, Form form, bool tail) {
     const Xbyak::Xmm few(value.getIdx());
     if (form == Form::brains) vpsrld(value, value, 16);
+    if (is_byte(form)) vcvtps2dq(value, value);
     if (wide()) {
       const Xbyak::Address place = tail ? ptr[at] | k1 : ptr[at];
+      if (is_byte(form)) return vpmovdb(place, value);
       return form == Form::halves ? vcvtps2ph(place, value, 0) : vpmovdw(place, value);
     }
     if (form == Form::halves) {
@@ -211,10 +248,15 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     } else {
       const Xbyak::Xmm high(scratch(1).getIdx());
       vextracti128(high, Xbyak::Ymm(value.getIdx()), 1);
-      vpackusdw(few, few, high);
+      form == Form::brains ? vpackusdw(few, few, high) : vpackssdw(few, few, high);
     }
-    if (!tail) return vmovups(ptr[at], few);
-    each_of_tail({}, [&](int i) { vpextrw(ptr[at + 2 * i], few, static_cast<uint8_t>(i)); });
+    if (form == Form::unsigned_bytes) vpackuswb(few, few, few);
+    if (form == Form::signed_bytes) vpacksswb(few, few, few);
+    if (!tail) return is_byte(form) ? vmovq(ptr[at], few) : vmovups(ptr[at], few);
+    each_of_tail({}, [&](int i) {
+      const auto place = static_cast<uint8_t>(i);
+      is_byte(form) ? vpextrb(ptr[at + i], few, place) : vpextrw(ptr[at + 2 * i], few, place);
+    });
   }
 
   // AVX2: emits the move of element i, done for those of the tail.
@@ -223,38 +265,41 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     Xbyak::Label done;
     if (cleared) vpxor(*cleared, *cleared, *cleared);
     for (int i = 0; i < lanes(isa_) - 1; ++i) {
-      cmp(edx, 2 * (i + 1));
+      cmp(edx, i + 1);
       jb(done, T_NEAR);
       move(i);
     }
     L(done);
   }
 
-  void emit_store(int value, uint32_t output, bool tail) {
+  void emit_store(int value, uint32_t output, int vector_of, bool tail) {
     const Form form = form_of(true, output);
-    if (form == Form::floats) return store(stream(true, output), in(value, 0), tail);
+    if (form == Form::floats) return store(ptr[stream_at(true, output, vector_of)], in(value, 0), tail);
     if (in_register(value))
       vmovups(scratch(0), vector(place(value).index));
     else
       vmovups(scratch(0), address(value));
-    store_narrow(stream_at(true, output), scratch(0), form, tail);
+    store_narrow(stream_at(true, output, vector_of), scratch(0), form, tail);
   }
 
-  void emit_load(const Register& to, uint32_t input, bool tail) {
+  void emit_load(const Register& to, uint32_t input, int vector_of, bool tail) {
     const Form form = form_of(false, input);
-    if (form == Form::floats) return load(to, stream(false, input), tail);
-    load_narrow(to, stream_at(false, input), form, tail);
+    const Xbyak::RegExp at = stream_at(false, input, vector_of);
+    form == Form::floats ? load(to, ptr[at], tail) : load_narrow(to, at, form, tail);
   }
 
-  void emit(int value, bool tail) {
-    const MachineOp& op = ops_[static_cast<size_t>(value)];
+  void emit(const std::vector<MachineOp>& ops, bool tail) {
+    for (size_t i = 0; i < ops.size(); ++i) emit(ops[i], static_cast<int>(i), tail);
+  }
+
+  void emit(const MachineOp& op, int value, bool tail) {
     if (op.kind == Kind::none || op.is_fixed()) return;
     const auto [a, b, c] = op.sources;
-    if (op.kind == Kind::store) return emit_store(a, op.detail, tail);
+    if (op.kind == Kind::store) return emit_store(a, op.detail, op.vector, tail);
     if (op.is_mask() && wide()) return emit_mask(op, Xbyak::Opmask(place(value).index));
     const Register to = in_register(value) ? vector(place(value).index) : scratch(0);
     switch (op.kind) {
-      case Kind::input: emit_load(to, op.detail, tail); break;
+      case Kind::input: emit_load(to, op.detail, op.vector, tail); break;
       case Kind::library: emit_library(op, to); break;
       case Kind::round_half: emit_round_half(a, to); break;
       case Kind::fused_add:
@@ -428,6 +473,9 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     L(pool_);
     for (uint32_t number : places_.pool)
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
+    L(numbers_);
+    for (uint32_t number : set_up_) dd(number);
+    align(32);
     L(tails_);
     for (int lane = 0; lane < 16; ++lane) dd(lane < 8 ? ~0u : 0u);
   }
@@ -441,11 +489,15 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
 
   Isa isa_;
   std::vector<Form> inputs_, outputs_;
-  std::vector<MachineOp> ops_;
-  ElementPlaces places_;
+  static constexpr int kMostVectors = 4;
+  int vectors_ = 1;                    // side by side
+  std::vector<MachineOp> one_, all_;   // for one vector, and for these
+  ElementPlaces places_of_one_, places_;
+  const ElementPlaces* now_ = &places_;  // of what is emitted
   std::vector<Stream> streams_;
   std::deque<LibraryCall> library_calls_;
-  Xbyak::Label pool_, tails_;
+  std::vector<uint32_t> set_up_;  // constants that registers get before the loop
+  Xbyak::Label pool_, numbers_, tails_;
 };
 
 template <class T>

@@ -152,6 +152,8 @@ Floats ceil_of(Floats x) { return rounded(x, 10); }
 Floats round_of(Floats x) { return rounded(x, 12); }
 Floats half_of(Floats x) { return {x.recorder, x.recorder->append(Kind::round_half, x.id)}; }
 
+constexpr bool kContracts = true;
+
 #include "engines/cpu/vector_math.h"
 
 }  // namespace recorded
@@ -207,5 +209,25 @@ bool can_record(const ElementSpec& spec) {
 }
 
 std::vector<MachineOp> record(const ElementSpec& spec, Isa isa) { return Recorder(spec, isa).run(); }
+
+std::vector<MachineOp> side_by_side(const std::vector<MachineOp>& ops, int count) {
+  std::vector<MachineOp> all;
+  std::vector<std::vector<int>> places(static_cast<size_t>(count));
+  for (const MachineOp& op : ops)
+    for (int vector = 0; vector < count; ++vector) {
+      std::vector<int>& own = places[static_cast<size_t>(vector)];
+      if (vector > 0 && op.is_fixed()) {
+        own.push_back(places[0].back());
+        continue;
+      }
+      MachineOp copy = op;
+      for (int& source : copy.sources)
+        if (source >= 0) source = own[static_cast<size_t>(source)];
+      copy.vector = vector;
+      own.push_back(static_cast<int>(all.size()));
+      all.push_back(copy);
+    }
+  return all;
+}
 
 }  // namespace cairn

@@ -45,6 +45,7 @@ struct MachineOp {
   Kind kind;
   int sources[3] = {-1, -1, -1};
   uint32_t detail = 0;
+  int vector = 0;  // of those that are computed side by side
 
   bool is_mask() const { return kind >= Kind::compare && kind <= Kind::both; }
   /// Whether the value is the same for all vectors.
@@ -56,5 +57,8 @@ bool can_record(const ElementSpec& spec);
 
 /// Records the program. Every input is read before the first store, so that an output may alias an input.
 std::vector<MachineOp> record(const ElementSpec& spec, Isa isa);
+
+/// The operations for `count` vectors, one for each before the next operation. Fixed values are there once.
+std::vector<MachineOp> side_by_side(const std::vector<MachineOp>& ops, int count);
 
 }  // namespace cairn

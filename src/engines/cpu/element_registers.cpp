@@ -25,7 +25,7 @@ class Placing {
         if (source >= 0) last_[static_cast<size_t>(source)] = static_cast<int>(i), ++uses_[static_cast<size_t>(source)];
   }
 
-  ElementPlaces run() {
+  void place_computed() {
     for (size_t i = 0; i < ops_.size(); ++i) {
       for (auto* registers : {&vectors_, &masks_})
         for (int& holds : *registers)
@@ -37,35 +37,16 @@ class Placing {
       else
         place_vector(static_cast<int>(i));
     }
-    place_fixed();
-    return std::move(found_);
+    found_.registers = used_;
   }
 
- private:
-  ValuePlace& place_of(int value) { return found_.values[static_cast<size_t>(value)]; }
-
-  void place_mask(int value) {
-    const auto free = std::find(masks_.begin(), masks_.end(), -1);
-    CHECK(free != masks_.end(), "masks of one operation");
-    *free = value;
-    place_of(value) = {Place::mask, kFirstMask + static_cast<int>(free - masks_.begin())};
-  }
-
-  void place_vector(int value) {
-    auto where = std::find(vectors_.begin(), vectors_.end(), -1);
-    if (where == vectors_.end()) {
-      const auto ends_later = [&](int a, int b) {
-        return last_[static_cast<size_t>(a)] < last_[static_cast<size_t>(b)];
-      };
-      where = std::max_element(vectors_.begin(), vectors_.end(), ends_later);
-      const bool other = ends_later(value, *where);
-      place_of(other ? *where : value) = {Place::frame, found_.frame++};
-      if (!other) return;
+  void place_fixed_like(const std::vector<MachineOp>& others, const ElementPlaces& fixed) {
+    size_t other = 0;
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      if (!ops_[i].is_fixed()) continue;
+      while (!others[other].is_fixed()) ++other;
+      found_.values[i] = fixed.values[other++];
     }
-    *where = value;
-    const int index = static_cast<int>(where - vectors_.begin());
-    place_of(value) = {Place::vector, index};
-    used_ = std::max(used_, index + 1);
   }
 
   // Registers that stay unused hold the most frequently used fixed values.
@@ -91,6 +72,39 @@ class Placing {
     }
   }
 
+  ElementPlaces take() { return std::move(found_); }
+
+ private:
+  ValuePlace& place_of(int value) { return found_.values[static_cast<size_t>(value)]; }
+
+  void place_mask(int value) {
+    const auto free = std::find(masks_.begin(), masks_.end(), -1);
+    if (free == masks_.end()) {
+      found_.fits = found_.masks_fit = false;
+      return;
+    }
+    *free = value;
+    place_of(value) = {Place::mask, kFirstMask + static_cast<int>(free - masks_.begin())};
+  }
+
+  void place_vector(int value) {
+    auto where = std::find(vectors_.begin(), vectors_.end(), -1);
+    if (where == vectors_.end()) {
+      const auto ends_later = [&](int a, int b) {
+        return last_[static_cast<size_t>(a)] < last_[static_cast<size_t>(b)];
+      };
+      where = std::max_element(vectors_.begin(), vectors_.end(), ends_later);
+      const bool other = ends_later(value, *where);
+      place_of(other ? *where : value) = {Place::frame, found_.frame++};
+      found_.fits = false;
+      if (!other) return;
+    }
+    *where = value;
+    const int index = static_cast<int>(where - vectors_.begin());
+    place_of(value) = {Place::vector, index};
+    used_ = std::max(used_, index + 1);
+  }
+
   const std::vector<MachineOp>& ops_;
   Isa isa_;
   std::vector<int> last_, uses_;
@@ -101,6 +115,19 @@ class Placing {
 
 }  // namespace
 
-ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa) { return Placing(ops, isa).run(); }
+ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa) {
+  Placing placing(ops, isa);
+  placing.place_computed();
+  placing.place_fixed();
+  return placing.take();
+}
+
+ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa, const std::vector<MachineOp>& others,
+                           const ElementPlaces& fixed) {
+  Placing placing(ops, isa);
+  placing.place_computed();
+  placing.place_fixed_like(others, fixed);
+  return placing.take();
+}
 
 }  // namespace cairn

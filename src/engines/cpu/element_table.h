@@ -58,6 +58,11 @@ CAIRN_VECTOR_WITH("gelu", gelu, "approximate", nullptr, low != 0 ? gelu_by_tanh_
 CAIRN_VECTOR("round to f16", round_half, half_of(x))
 CAIRN_VECTOR("round to bf16", round_brain, brain_of(x))
 
+// Integers of 8 bits: `low` is the zero point; or y the scale, `low` the type's least number without the zero point, `high` 1 / y.
+CAIRN_VECTOR("integers to floats", dequantise, (x - spread(low)) * y)
+CAIRN_VECTOR("floats to u8", quantise_unsigned, choose(x == x, steps_of(x, y, high, low) - spread(low), zero))
+CAIRN_VECTOR("floats to i8", quantise_signed, choose(x == x, steps_of(x, y, high, low) - spread(128 + low), zero))
+
 CAIRN_FUNCTION("reciprocal", reciprocal, one / x, 1 / x)
 CAIRN_FUNCTION("sqrt", sqrt, root_of(x), std::sqrt(x))
 CAIRN_FUNCTION("rsqrt", rsqrt, one / root_of(x), 1 / std::sqrt(x))

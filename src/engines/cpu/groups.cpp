@@ -157,7 +157,7 @@ class Proposer {
       if (!taken(**node) && !(*node)->results.empty() && is_float((*node)->result(0))) row_chain(**node);
     for (const auto& node : block_.nodes) normalisation(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
-      if (!taken(**node) && ElementwiseProgram::takes(**node) && is_float((*node)->result())) region(**node);
+      if (!taken(**node) && ElementwiseProgram::takes(**node) && (*node)->result()->type.dtype != kBool) region(**node);
     for (const auto& node : block_.nodes)
       if (auto nodes = find_planes(*node, uses_); !nodes.empty()) taken_where_right(std::move(nodes));
     for (const auto& node : block_.nodes)

@@ -27,6 +27,9 @@ CAIRN_VECTORISED(void, widen_pixels, (int64_t rows, const uint8_t* from, uint32_
              static_cast<uint32_t>(from[3 * i + 2]) << 16) ^
             flip;
 }
+CAIRN_VECTORISED(void, widen_grey_pixels, (int64_t rows, const uint8_t* from, uint32_t flip, uint32_t* to)) {
+  for (int64_t i = 0; i < rows; ++i) to[i] = from[i] ^ flip;
+}
 
 // Two rows of weights as rows of pairs.
 CAIRN_VECTORISED(void, pair_unsigned, (int64_t count, const uint8_t* a, const uint8_t* b, int32_t zero, uint32_t* to)) {
@@ -80,6 +83,8 @@ void stage_rows(Executor& executor, Arithmetic arithmetic, DType dtype, const vo
       return stage(arithmetic, dtype, from + first * columns, (last - first) * columns, zero, to + first * elements);
     if (arithmetic == Arithmetic::bytes && columns == 3)
       return widen_pixels(last - first, from + first * 3, dtype == kI8 ? 0x808080 : 0, to + first);
+    if (arithmetic == Arithmetic::bytes && columns == 1)
+      return widen_grey_pixels(last - first, from + first, dtype == kI8 ? 0x80 : 0, to + first);
     for (int64_t row = first; row < last; ++row) {
       to[(row + 1) * elements - 1] = 0;
       stage(arithmetic, dtype, from + row * columns, columns, zero, to + row * elements);

@@ -1,4 +1,4 @@
-// Elements of 16 bits: how they lie in memory, widened to floats, and floats rounded to them.
+// Elements of 16 and 8 bits: how they lie in memory, widened to floats, and floats rounded to them.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,18 @@
 namespace cairn {
 
 /// How elements lie in memory. Kernels compute in floats.
-enum class Form : uint8_t { floats, halves, brains, bools };
+enum class Form : uint8_t { floats, halves, brains, bools, unsigned_bytes, signed_bytes };
 
-constexpr int64_t bytes_of(Form form) { return form == Form::floats ? 4 : form == Form::bools ? 1 : 2; }
+constexpr bool is_byte(DType dtype) { return dtype == kU8 || dtype == kI8; }
+constexpr bool is_byte(Form form) { return form == Form::unsigned_bytes || form == Form::signed_bytes; }
+constexpr int64_t bytes_of(Form form) {
+  return form == Form::floats ? 4 : form == Form::bools || is_byte(form) ? 1 : 2;
+}
 constexpr bool is_narrow(DType dtype) { return dtype == kF16 || dtype == kBF16; }
 constexpr bool is_narrow(Form form) { return form == Form::halves || form == Form::brains; }
-/// Of floats up to f32, and of bools.
+/// Of floats up to f32, integers of 8 bits, and bools.
 constexpr Form form_of(DType dtype) {
+  if (is_byte(dtype)) return dtype == kU8 ? Form::unsigned_bytes : Form::signed_bytes;
   return dtype == kBool ? Form::bools : dtype == kF16 ? Form::halves : dtype == kBF16 ? Form::brains : Form::floats;
 }
 

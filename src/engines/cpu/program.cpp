@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/move.h"
@@ -24,6 +25,12 @@ void brains_to_floats(int64_t count, const uint16_t* from, int64_t step, float* 
   for (int64_t i = 0; i < count; ++i) to[i] = bfloat_to_float(from[i * step]);
 }
 
+CAIRN_VECTORISED(void, unsigned_to_floats, (int64_t count, const uint8_t* from, int64_t step, float* to)) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * step]);
+}
+CAIRN_VECTORISED(void, signed_to_floats, (int64_t count, const int8_t* from, int64_t step, float* to)) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i * step]);
+}
 CAIRN_VECTORISED(void, flags_to_floats, (int64_t count, const uint8_t* from, float* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i] != 0);
 }
@@ -41,6 +48,41 @@ namespace {
 
 bool is_number_or_bool(const Type& type) {
   return type.is_static() && (type.dtype == kF32 || type.dtype == kBool || is_narrow(type.dtype));
+}
+
+float zero_point(const Node& node) {
+  const Tensor& zero = *constant_of(node.inputs[2]);
+  return static_cast<float>(zero.dtype() == kU8 ? zero.values<uint8_t>()[0] : zero.values<int8_t>()[0]);
+}
+
+// Whether integers of 8 bits become floats or are made of them: by a zero point that is known, and by a scale for all elements, which
+// is known and neither huge nor tiny where floats are divided by it, or for each column.
+bool is_quantisation(const Node& node) {
+  const bool makes_floats = node.is("dequantize_linear");
+  if (!makes_floats && !node.is("quantize_linear")) return false;
+  const Value *x = node.inputs[0], *scale = node.inputs[1], *zero = node.inputs[2];
+  if (!is_byte(zero->type.dtype) || !constant_of(zero) || constant_of(zero)->count() != 1) return false;
+  if (!x->type.is_static() || !scale->type.is_static() || scale->type.dtype != kF32) return false;
+  const auto dims = scale->type.shape.sizes();
+  const int64_t scales = *element_count(dims);
+  if (makes_floats) return scales == 1 || (dims.back() == scales && x->type.shape.sizes().back() == scales);
+  if (scales != 1 || x->type.dtype != kF32 || !constant_of(scale)) return false;
+  const float by = constant_of(scale)->values<float>()[0];
+  return by > 1e-25F && by < 1e25F;
+}
+
+ElementInstruction quantisation_of(const Node& node) {
+  const float zero = zero_point(node);
+  if (node.is("dequantize_linear")) return {.op = ElementOp::dequantise, .low = zero};
+  const bool is_signed = node.result()->type.dtype == kI8;
+  return {.op = is_signed ? ElementOp::quantise_signed : ElementOp::quantise_unsigned,
+          .low = (is_signed ? -128.F : 0.F) - zero,
+          .high = 1 / constant_of(node.inputs[1])->values<float>()[0]};
+}
+
+// The operands of the instruction.
+std::span<Value* const> operands_of(const Node& node) {
+  return std::span(node.inputs).first(is_quantisation(node) ? 2 : node.inputs.size());
 }
 
 // Whether the instruction's result has to be rounded to the type of the node's.
@@ -63,7 +105,7 @@ std::vector<const Value*> operands_of(const Group& group) {
   for (const Node* node : group.nodes)
     if (!ElementwiseProgram::reads_part(*node)) made.push_back(node->result());
   for (const Node* node : group.nodes)
-    for (const Value* input : node->inputs) {
+    for (const Value* input : operands_of(*node)) {
       const auto is_in = [&](const auto& list) { return std::find(list.begin(), list.end(), input) != list.end(); };
       if (!ElementwiseProgram::reads_part(*node) && !is_in(made) && !is_in(operands)) operands.push_back(input);
     }
@@ -91,6 +133,7 @@ float quotient_below(float x, float y) {
 const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
   static constexpr Row kCast = {"cast", Op::copy};
   if (node.is("cast") && node.result()->type.dtype != kBool) return &kCast;
+  if (is_quantisation(node)) return &kCast;
   for (const Row& row : kRows)
     if (node.is(row.name)) return &row;
   return nullptr;
@@ -98,6 +141,7 @@ const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
 
 bool ElementwiseProgram::takes(const Node& node) {
   if (!node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1 || node.inputs.empty()) return false;
+  if (is_quantisation(node)) return true;
   const auto fits = [](const Value* value) { return is_number_or_bool(value->type); };
   return fits(node.result()) && std::all_of(node.inputs.begin(), node.inputs.end(), fits) && find(node) != nullptr;
 }
@@ -120,8 +164,7 @@ bool ElementwiseProgram::reads_part(const Node& node) {
 std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
   if (group.outputs.empty()) return "has no result";
   const Type& result = group.outputs[0]->type;
-  if (result.dtype != kF32 && !is_narrow(result.dtype))
-    return fmt::format("result is {}, takes f32", to_string(result.dtype));
+  if (group.nodes.size() == 1 && is_quantisation(group.last())) return "is a quantisation alone";
   size_t instructions = 0;
   for (const Node* node : group.nodes) {
     if (reads_part(*node) && group.nodes.size() > 1) {
@@ -131,16 +174,18 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
     if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
     if (node->results.size() != 1 || node->result()->type.shape != result.shape)
       return "shapes differ inside the group";
+    instructions += instructions_of(*node);
+    if (is_quantisation(*node)) continue;
     if (!is_number_or_bool(node->result()->type))
       return fmt::format("{} makes {}", node->op->name, to_string(node->result()->type));
-    instructions += instructions_of(*node);
+    for (const Value* input : node->inputs)
+      if (!is_number_or_bool(input->type))
+        return fmt::format("input is {}, takes floats up to f32, and bool", to_string(input->type));
   }
   for (const Value* output : group.outputs)
     if (output->type.dtype == kBool) return "a result is bool, takes floats";
   const std::vector<const Value*> operands = operands_of(group);
   for (const Value* input : operands) {
-    if (!is_number_or_bool(input->type))
-      return fmt::format("input is {}, takes floats up to f32, and bool", to_string(input->type));
     if (input->type.shape.rank() > result.shape.rank()) return "an input has more dims than the result";
   }
   if (operands.size() + instructions > static_cast<size_t>(kMostRegisters)) return "is too long";
@@ -213,7 +258,8 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     if (reads_part(*node)) continue;
     const Row& row = *find(*node);
     ElementInstruction code{.op = row.op};
-    for (size_t i = 0; i < node->inputs.size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
+    if (is_quantisation(*node)) code = quantisation_of(*node);
+    for (size_t i = 0; i < operands_of(*node).size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
     if (row.low) code.low = number_of(*node, row.low);
     if (row.high) code.high = number_of(*node, row.high);
     code_.push_back(code);
@@ -403,6 +449,10 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
       halves_to_floats(many, narrow + at, step, values);
     else if (operand.form == Form::brains)
       brains_to_floats(many, narrow + at, step, values);
+    else if (operand.form == Form::unsigned_bytes)
+      unsigned_to_floats(many, bools + at, step, values);
+    else if (operand.form == Form::signed_bytes)
+      signed_to_floats(many, reinterpret_cast<const int8_t*>(bools) + at, step, values);
     else if (!is_float)
       for (int64_t i = 0; i < many; ++i) values[i] = static_cast<float>(bools[at + i * step] != 0);
     else
@@ -441,8 +491,9 @@ void ElementwiseProgram::store(const Operand& target, const float* from, int64_t
     });
   };
   if (target.form == Form::floats) return put(static_cast<float*>(data), [](float value) { return value; });
-  target.form == Form::halves ? put(static_cast<uint16_t*>(data), float_to_half)
-                              : put(static_cast<uint16_t*>(data), float_to_bfloat);
+  if (target.form == Form::halves) return put(static_cast<uint16_t*>(data), float_to_half);
+  if (target.form == Form::brains) return put(static_cast<uint16_t*>(data), float_to_bfloat);
+  put(static_cast<uint8_t*>(data), [](float value) { return static_cast<uint8_t>(static_cast<int32_t>(value)); });
 }
 
 // Operations of the C library; computes the whole tile, also positions beyond its count.

@@ -5,6 +5,7 @@
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/narrow.h"
 #include "engines/cpu/window_row.h"
 #include "ops/kernels.h"
 
@@ -76,8 +77,6 @@ CAIRN_VECTORISED(void, larger_unsigned, (int64_t count, const uint8_t* from, uin
 CAIRN_VECTORISED(void, larger_signed, (int64_t count, const int8_t* from, int8_t* to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = std::max(to[i], from[i]);
 }
-
-bool is_byte(DType dtype) { return dtype == kU8 || dtype == kI8; }
 
 int32_t zero_point(DType dtype, const void* data) {
   if (dtype == kU8) return *static_cast<const uint8_t*>(data);

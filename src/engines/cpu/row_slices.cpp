@@ -243,7 +243,8 @@ bool goes_by_rows(const Node& node, const Type& like, size_t axes) {
     if (dims[i] != like.shape.dims[i] && (i < axes || dims[i] != 1)) return false;
   if (const auto own = row_axes(node))
     return *own >= axes && node.inputs[0]->type.dtype == kF32 && node.inputs[0]->type.shape.rank() == dims.size();
-  return ElementwiseProgram::takes(node);
+  const auto is_of_bytes = [](const Value* value) { return is_byte(value->type.dtype); };
+  return ElementwiseProgram::takes(node) && std::none_of(node.inputs.begin(), node.inputs.end(), is_of_bytes);
 }
 
 Refusal refuses_row_slices(const Group& group) {

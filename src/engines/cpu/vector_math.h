@@ -36,6 +36,16 @@ CAIRN_INLINE Floats exp_within(Floats x) {
 CAIRN_INLINE Floats at_most(Floats x, float most) { return choose(x > most, spread(most), x); }
 CAIRN_INLINE Floats at_least(Floats x, float least) { return choose(x < least, spread(least), x); }
 
+/// Whole numbers from low to low + 255 nearest to x / scale. With fused multiply-adds the quotient is the product with the
+/// reciprocal of the scale, corrected by the rest, which rounds as a division does (Markstein).
+CAIRN_INLINE Floats steps_of(Floats x, Floats scale, float reciprocal, float low) {
+  x = choose(x < scale * spread(low - 1), scale * spread(low - 1), x);
+  x = choose(x > scale * spread(low + 256), scale * spread(low + 256), x);
+  const Floats near = x * spread(reciprocal), rest = x - near * scale;
+  const Floats quotient = kContracts ? near + rest * spread(reciprocal) : x / scale;
+  return round_of(at_most(at_least(quotient, low), low + 255));
+}
+
 /// Above the range infinity, below it zero.
 CAIRN_INLINE Floats exp_below(Floats x) { return exp_within(at_least(x, -150.f)); }  // of x up to 89
 CAIRN_INLINE Floats exp_of(Floats x) { return exp_below(at_most(x, 89.f)); }

@@ -3,6 +3,7 @@
 // CAIRN_VECTORISED would not work here: GCC lowers comparisons of vectors to scalars before it inlines them.
 
 constexpr int kFloats = CAIRN_FLOATS;
+constexpr bool kContracts = CAIRN_FLOATS > 4;  // products and sums become fused multiply-adds
 
 typedef float Floats __attribute__((vector_size(4 * CAIRN_FLOATS), aligned(4), may_alias));
 typedef int32_t Ints __attribute__((vector_size(4 * CAIRN_FLOATS), aligned(4), may_alias));
