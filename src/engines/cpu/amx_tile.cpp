@@ -72,6 +72,10 @@ class AmxTile final : public TileCode {
     mov(r13d, panel_bytes());
     mov(r14d, kSumRowBytes);
     mov(r15d, kRowBytes);
+    if (elements() < kMatrixRows) {  // nothing behind a step is read
+      mov(eax, (1 << elements()) - 1);
+      kmovw(k3, eax);
+    }
   }
   void leave() {
     mov(rsp, rbp);
@@ -179,7 +183,10 @@ class AmxTile final : public TileCode {
       if (!(pixels >> pixel & 1)) continue;
       const Xbyak::Zmm row(next++ % 8);
       const auto from = ptr[r10 + static_cast<int>(place(pixel) + step * step_bytes())];
-      rest ? vmovups(row | k2 | T_z, from) : vmovups(row, from);
+      if (rest || elements() < kMatrixRows)
+        vmovups(row | (rest ? k2 : k3) | T_z, from);
+      else
+        vmovups(row, from);
       vmovups(gathered(i, row_of(group, pixel)), row);
     }
   }

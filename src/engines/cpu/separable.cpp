@@ -92,6 +92,14 @@ std::vector<ChainedConv> convolutions_of(const Group& group) {
   return whole ? std::move(parts) : std::vector<ChainedConv>();
 }
 
+/// A constant as floats, or nothing for no value.
+std::vector<float> floats_of(const Value* value) {
+  const Tensor* constant = value ? constant_of(value) : nullptr;
+  std::vector<float> floats(constant ? static_cast<size_t>(constant->count()) : 0);
+  if (constant) widen(form_of(constant->dtype()), constant->count(), constant->data(), floats.data());
+  return floats;
+}
+
 double bytes_between(const Value* value) {
   return static_cast<double>(value->type.dtype.bits / 8 * dim(value, 1) * dim(value, 2) * last_dim(value));
 }
@@ -110,7 +118,7 @@ Refusal read_separable(const Group& group, Separable& s) {
     if (!depth && !is_pixel_product(part.node())) return "has another convolution";
     if (!constant_of(part.node().inputs[1])) return "weights are computed in the run";
     const Value* bias = part.epilogue().bias;
-    if (bias && (!constant_of(bias) || constant_of(bias)->dtype() != kF32)) return "a bias is computed in the run";
+    if (bias && !constant_of(bias)) return "a bias is computed in the run";
     if (part.epilogue().residual && (depth || !last)) return "adds a residual on the way";
   }
   const Node& node = depthwise->node();
@@ -145,7 +153,9 @@ class PixelProduct {
     const size_t floats = conv.bias_size();
     bias_ = context.packer.packed(
         bias ? *bias : zero, fmt::format("{}{}", bias ? "bias" : "zeros", floats), floats * sizeof(float),
-        [&](void* to) { conv.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to)); });
+        [&](void* to) {
+          conv.pack_bias(bias ? floats_of(part.epilogue().bias).data() : nullptr, static_cast<float*>(to));
+        });
     layout_ = conv.layout();
   }
 
@@ -199,9 +209,8 @@ class SeparableStep final : public Step {
       slide_.pack(kernel.data(), form_of(kernel.dtype()), static_cast<float*>(to));
     });
     const Value* bias = s.depthwise.epilogue().bias;
-    const Tensor* biases = bias ? constant_of(bias) : nullptr;
     bias_.resize(slide_.bias_size());
-    slide_.pack_bias(biases ? biases->values<float>().data() : nullptr, bias_.data());
+    slide_.pack_bias(bias ? floats_of(bias).data() : nullptr, bias_.data());
     const int64_t row = (first_ ? spec_.stride_h * wide_row() : 0) + (last_ ? made_row() : 0);
     band_ = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(1, row), 2, spec_.oh);
     parts_ = threads_ == 1 ? 1 : std::min<int64_t>(spec_.oh, 2 * threads_);
