@@ -32,7 +32,7 @@ std::string tensor_bytes(const Name& name, const Tensor& tensor) {
 }
 
 std::string setting_bytes(const char* name, const Setting& setting) {
-  enum : int32_t { real = 1, integer = 2, text = 3, tensor = 4, integers = 7 };  // AttributeProto.AttributeType
+  enum : int32_t { real = 1, integer = 2, text = 3, tensor = 4, graph = 5, integers = 7 };  // AttributeProto.AttributeType
   std::string bytes;
   protozero::pbf_writer writer(bytes);
   writer.add_string(field::attribute::name, name);
@@ -42,6 +42,7 @@ std::string setting_bytes(const char* name, const Setting& setting) {
   if (const auto* s = std::get_if<std::string>(&setting)) writer.add_bytes(field::attribute::s, *s), type = text;
   if (const auto* t = std::get_if<Tensor>(&setting))
     writer.add_message(field::attribute::t, tensor_bytes("", *t)), type = tensor;
+  if (const auto* g = std::get_if<Subgraph>(&setting)) writer.add_message(field::attribute::g, g->bytes), type = graph;
   if (const auto* list = std::get_if<std::vector<int64_t>>(&setting)) {
     for (const int64_t each : *list) writer.add_int64(field::attribute::ints, each);
     type = integers;
@@ -50,9 +51,14 @@ std::string setting_bytes(const char* name, const Setting& setting) {
   return bytes;
 }
 
-std::string port_bytes(const Name& name, const Type& type) {
-  std::string tensor, shape, whole, bytes;
-  protozero::pbf_writer tensor_writer(tensor), shape_writer(shape), type_writer(whole), writer(bytes);
+std::string type_bytes(const Type& type) {
+  std::string tensor, shape, bytes;
+  protozero::pbf_writer tensor_writer(tensor), shape_writer(shape), writer(bytes);
+  if (type.kind == Type::Kind::list) {
+    protozero::pbf_writer(tensor).add_message(field::sequence_type::elem_type, type_bytes(type.elements[0]));
+    writer.add_message(field::type::sequence, tensor);
+    return bytes;
+  }
   tensor_writer.add_int32(field::tensor_type::elem_type, onnx::type_of(type.dtype));
   for (const Dim& dim : type.shape.dims) {
     std::string one;
@@ -62,9 +68,15 @@ std::string port_bytes(const Name& name, const Type& type) {
     shape_writer.add_message(field::shape::dim, one);
   }
   if (type.shape.ranked) tensor_writer.add_message(field::tensor_type::shape, shape);
-  type_writer.add_message(field::type::tensor, tensor);
+  writer.add_message(field::type::tensor, tensor);
+  return bytes;
+}
+
+std::string port_bytes(const Name& name, const Type& type) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
   writer.add_string(field::value_info::name, name);
-  writer.add_message(field::value_info::type, whole);
+  writer.add_message(field::value_info::type, type_bytes(type));
   return bytes;
 }
 
@@ -86,24 +98,26 @@ std::vector<int64_t> to_channels_last(size_t rank) {
   return order;
 }
 
-Graph::Graph(const Module& module) : module_(module) {
-  for (const std::string& name : module.main().result_names) names_.insert(name);
+Graph::Graph(const Module& module) : module_(module), names_(std::make_shared<std::unordered_set<std::string>>()) {
+  for (const std::string& name : module.main().result_names) names_->insert(name);
   for (const auto& param : module.main().body.params) {
     if (!is_port(param->type))
       fail(ErrorKind::unsupported, param->name, "{} is no type of ONNX", to_string(param->type));
-    names_.insert(param->name), places_[param.get()].plain = param->name;
+    names_->insert(param->name), places_[param.get()].plain = param->name;
   }
 }
 
+Graph::Graph(Graph& around) : module_(around.module_), around_(&around), base_(around.base_), names_(around.names_) {}
+
 Name Graph::unique(const std::string& base) {
   std::string name = base;
-  for (size_t i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+  for (size_t i = 1; !names_->insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
   return name;
 }
 
 void Graph::begin(const Node& node) {
-  base_ = node.sources.empty() ? node.op->name : module_.sources[node.sources.front()].name;
-  if (base_.empty()) base_ = node.op->name;
+  base_ = node.sources.empty() ? "" : module_.sources[node.sources.front()].name;
+  if (base_.empty()) base_ = (around_ ? around_->base_ + "/" : "") + node.op->name;
 }
 
 std::vector<Name> Graph::add(const char* op, std::vector<Name> inputs, const Settings& settings, size_t results) {
@@ -119,6 +133,7 @@ std::vector<Name> Graph::add(const char* op, std::vector<Name> inputs, const Set
 Name Graph::constant(const Tensor& value) {
   if (onnx::type_of(value.dtype()) == onnx::kUndefined)
     fail(ErrorKind::unsupported, base_, "{} is no type of ONNX", to_string(value.dtype()));
+  if (around_) return around_->constant(value);
   constants_.emplace_back(unique(base_ + "/constant"), value);
   return constants_.back().first;
 }
@@ -171,16 +186,9 @@ void Graph::name_output(const Value* value, const Name& wanted) {
   nodes_.back().outputs[0] = wanted;
 }
 
-std::string Graph::graph_bytes() {
+std::string Graph::node_bytes() const {
   std::string bytes;
   protozero::pbf_writer writer(bytes);
-  const Function& main = module_.main();
-  for (size_t i = 0; i < main.body.results.size(); ++i) {
-    if (!is_port(main.body.results[i]->type))
-      fail(ErrorKind::unsupported, main.result_names[i], "{} is no type of ONNX",
-           to_string(main.body.results[i]->type));
-    name_output(main.body.results[i], main.result_names[i]);
-  }
   for (const Written& node : nodes_) {
     std::string one;
     protozero::pbf_writer node_writer(one);
@@ -191,6 +199,30 @@ std::string Graph::graph_bytes() {
     one += node.settings;
     writer.add_message(field::graph::node, one);
   }
+  return bytes;
+}
+
+Subgraph Graph::within(const std::vector<Port>& inputs, const std::vector<Port>& results) {
+  std::vector<Port> passed;
+  for (const auto& [name, type] : results) passed.emplace_back(one("Identity", {name}), type);
+  std::string bytes = node_bytes();
+  protozero::pbf_writer writer(bytes);
+  writer.add_string(field::graph::name, base_);
+  for (const auto& [name, type] : inputs) writer.add_message(field::graph::input, port_bytes(name, *type));
+  for (const auto& [name, type] : passed) writer.add_message(field::graph::output, port_bytes(name, *type));
+  return {std::move(bytes)};
+}
+
+std::string Graph::graph_bytes() {
+  const Function& main = module_.main();
+  for (size_t i = 0; i < main.body.results.size(); ++i) {
+    if (!is_port(main.body.results[i]->type))
+      fail(ErrorKind::unsupported, main.result_names[i], "{} is no type of ONNX",
+           to_string(main.body.results[i]->type));
+    name_output(main.body.results[i], main.result_names[i]);
+  }
+  std::string bytes = node_bytes();
+  protozero::pbf_writer writer(bytes);
   writer.add_string(field::graph::name, module_.name);
   for (const auto& [name, tensor] : constants_) {
     if (bytes.size() + tensor.bytes() > kLargest)

@@ -1,6 +1,7 @@
 // The graph that is written: nodes, initialisers, and where each value of the module stands in it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,14 +13,21 @@
 namespace cairn::onnx_export {
 
 using Name = std::string;
-using Setting = std::variant<int64_t, float, std::string, std::vector<int64_t>, Tensor>;
+/// A graph within an attribute, as a message.
+struct Subgraph {
+  std::string bytes;
+};
+using Setting = std::variant<int64_t, float, std::string, std::vector<int64_t>, Tensor, Subgraph>;
 using Settings = std::vector<std::pair<const char*, Setting>>;
+using Port = std::pair<Name, const Type*>;
 
 /// Images stand in ONNX with their channels behind the batch. A value may have both forms; what makes one of them is added
 /// when it is asked for.
 class Graph {
  public:
   explicit Graph(const Module& module);
+  /// One within a node of the graph around it, whose names it sees.
+  explicit Graph(Graph& around);
 
   /// Names of nodes made from now on.
   void begin(const Node& node);
@@ -37,6 +45,10 @@ class Graph {
   void set(const Value* value, Name name) { places_[value].plain = std::move(name); }
   void set_channels_first(const Value* value, Name name) { places_[value].first = std::move(name); }
 
+  /// A name that no other value of the model has.
+  Name unique(const std::string& base);
+  /// A graph within; its results are new names.
+  Subgraph within(const std::vector<Port>& inputs, const std::vector<Port>& results);
   /// The whole model.
   std::string bytes();
 
@@ -49,16 +61,17 @@ class Graph {
   struct Place {
     Name plain, first;
   };
-  Name unique(const std::string& base);
+  std::string node_bytes() const;
   void name_output(const Value* value, const Name& wanted);
   std::string graph_bytes();
 
   const Module& module_;
+  Graph* around_ = nullptr;
   std::string base_ = "node", node_name_;
   std::vector<Written> nodes_;
-  std::vector<std::pair<Name, Tensor>> constants_;
+  std::vector<std::pair<Name, Tensor>> constants_;  // of the whole model in the outermost graph
   std::unordered_map<const Value*, Place> places_;
-  std::unordered_set<std::string> names_;
+  std::shared_ptr<std::unordered_set<std::string>> names_;
 };
 
 /// The permutation of a tensor of so many dims that puts the last dim second, and its inverse.

@@ -43,7 +43,7 @@ void Context::out(Name name, size_t i) const {
 }
 
 const Row* row_for(const Node& node) {
-  for (const auto rows : {element_rows(), array_rows(), window_rows()})
+  for (const auto rows : {element_rows(), array_rows(), window_rows(), control_rows()})
     for (const Row& row : rows)
       if (row.op == node.op->name) return !row.fits || row.fits(node) ? &row : nullptr;
   return nullptr;
@@ -68,8 +68,8 @@ bool takes_channels_first(const Node& node, const Graph& graph) {
 namespace {
 
 /// Nodes without a row become what they decompose into; returns whether there were any.
-bool expand(Module& module) {
-  Block& body = module.main().body;
+bool expand(Block& body) {
+  bool any = false;
   auto nodes = std::move(body.nodes);
   body.nodes.clear();
   Builder builder(body);
@@ -81,6 +81,7 @@ bool expand(Module& module) {
   };
   for (auto& node : nodes) {
     renew(node->inputs);
+    for (auto& region : node->regions) any |= expand(*region);
     if (node->is("constant") || row_for(*node) || !node->op->decompose) {
       body.nodes.push_back(std::move(node));
       continue;
@@ -91,36 +92,24 @@ bool expand(Module& module) {
     gone.push_back(std::move(node));
   }
   renew(body.results);
-  return !gone.empty();
+  return any || !gone.empty();
 }
 
 void refuse_unknown(const Module& module) {
   std::map<std::string, std::string> first;  // place by operator
   size_t count = 0;
-  for (const auto& node : module.main().body.nodes)
-    if (!node->is("constant") && !row_for(*node)) first.try_emplace(node->op->name, where(module, *node)), ++count;
+  for_each_block(module.main().body, [&](const Block& block) {
+    for (const auto& node : block.nodes)
+      if (!node->is("constant") && !row_for(*node)) first.try_emplace(node->op->name, where(module, *node)), ++count;
+  });
   if (count == 0) return;
   std::vector<std::string> list;
   for (const auto& [op, place] : first) list.push_back(fmt::format("{} ({})", op, place));
   fail(ErrorKind::unsupported, "", "{} operators have no counterpart in ONNX: {}", count, fmt::join(list, ", "));
 }
 
-}  // namespace
-}  // namespace onnx_export
-
-std::string onnx_of(const Module& given) {
-  using namespace onnx_export;
-  Module module = clone(given);
-  // What is quantised stays so: ONNX's way of writing it is that of the rows.
-  optimise(module, {.disabled = {"product_of_dequantised", "dequantize_constants"}});
-  if (!module.main().updates.empty())
-    fail(ErrorKind::unsupported, "", "a model that changes its variables has no counterpart in ONNX");
-  constexpr int kDeepest = 4;
-  for (int depth = 0; depth < kDeepest && expand(module); ++depth) fold_constants(module.main().body, &module);
-  remove_dead(module.main().body, &module);
-  refuse_unknown(module);
-  Graph graph(module);
-  for (const auto& node : module.main().body.nodes) {
+void write_nodes(Graph& graph, const Block& block) {
+  for (const auto& node : block.nodes) {
     if (node->is("constant")) continue;
     graph.begin(*node);
     const Row& row = *row_for(*node);
@@ -133,6 +122,33 @@ std::string onnx_of(const Module& given) {
     for (size_t i = 0; i < node->inputs.size(); ++i) inputs.push_back(context.in(i));
     context.out(context.one(row.same, inputs));
   }
+}
+
+}  // namespace
+
+std::vector<Name> write_block(Graph& graph, const Block& block, const std::vector<Name>& params) {
+  for (size_t i = 0; i < params.size(); ++i) graph.set(block.params[i].get(), params[i]);
+  write_nodes(graph, block);
+  std::vector<Name> results;
+  for (const Value* result : block.results) results.push_back(graph.plain(result));
+  return results;
+}
+
+}  // namespace onnx_export
+
+std::string onnx_of(const Module& given) {
+  using namespace onnx_export;
+  Module module = clone(given);
+  // What is quantised stays so: ONNX's way of writing it is that of the rows.
+  optimise(module, {.disabled = {"product_of_dequantised", "dequantize_constants"}});
+  if (!module.main().updates.empty())
+    fail(ErrorKind::unsupported, "", "a model that changes its variables has no counterpart in ONNX");
+  constexpr int kDeepest = 4;
+  for (int depth = 0; depth < kDeepest && expand(module.main().body); ++depth) fold_constants(module.main().body, &module);
+  remove_dead(module.main().body, &module);
+  refuse_unknown(module);
+  Graph graph(module);
+  write_nodes(graph, module.main().body);
   return graph.bytes();
 }
 

@@ -43,5 +43,9 @@ bool takes_channels_first(const Node& node, const Graph& graph);
 std::span<const Row> element_rows();
 std::span<const Row> array_rows();
 std::span<const Row> window_rows();
+std::span<const Row> control_rows();
+
+/// Writes the nodes of a block whose parameters have these names in the graph; returns the names of its results.
+std::vector<Name> write_block(Graph& graph, const Block& block, const std::vector<Name>& params);
 
 }  // namespace cairn::onnx_export

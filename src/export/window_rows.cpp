@@ -52,8 +52,42 @@ bool all_static(const Node& node) {
   return known(node.inputs[0]) && node.inputs[1]->type.shape.known() && known(node.result());
 }
 
+bool of_known_window(const Node& node) {
+  const Shape& kernel = node.inputs[1]->type.shape;
+  return kernel.ranked && std::all_of(kernel.dims.begin(), kernel.dims.end() - 2, [](const Dim& dim) { return dim.known(); });
+}
+
+/// What all windows cover, with all that may be left behind the last one; then the image in it.
+void open_transposed_conv(const Context& c) {
+  const auto& strides = c.attr().integers("strides");
+  const std::string& padding = c.attr().text("padding");
+  const auto dims = static_cast<int64_t>(strides.size());
+  std::vector<int64_t> before(strides.size()), rest, axes;
+  for (size_t i = 0; i < strides.size(); ++i) {
+    rest.push_back(strides[i] - 1), axes.push_back(static_cast<int64_t>(i) + 2);
+    if (padding == "explicit") before[i] = c.attr().integers("pads")[2 * i];
+  }
+  const Name whole = c.one("ConvTranspose", {c.graph.channels_first(c.value(0)), turned_kernel(c)},
+                           {{"strides", strides},
+                            {"dilations", c.attr().integers("dilations")},
+                            {"output_padding", rest},
+                            {"group", c.attr().integer("groups")}});
+  const Name image = c.one("Slice", {c.i64(2), c.graph.ints({1}), c.graph.ints({dims + 1})});
+  Name start;
+  if (!padding.starts_with("same")) {
+    start = c.graph.ints(before);
+  } else {
+    const Name covered = c.one("Sub", {c.one("Shape", {whole}, {{"start", int64_t{2}}}), c.graph.ints(rest)});
+    const Name total = c.one("Max", {c.one("Sub", {covered, image}), c.graph.ints({0})});
+    start = c.one("Div", {total, c.graph.ints({2})});
+    if (padding == "same_lower") start = c.one("Sub", {total, start});
+  }
+  set(c, c.one("Slice", {whole, start, c.one("Add", {start, image}), c.graph.ints(axes)}));
+}
+
 /// Pads of the convolution whose gradient it is, and what is left of the image behind the last window.
 void transposed_conv(const Context& c) {
+  if (!all_static(c.node)) return open_transposed_conv(c);
   const auto &strides = c.attr().integers("strides"), &dilations = c.attr().integers("dilations");
   const std::string& padding = c.attr().text("padding");
   const size_t dims = strides.size();
@@ -123,8 +157,8 @@ bool without_steps(const Node& node) { return !node.attr().boolean("steps"); }
 
 constexpr Row kWindowRows[] = {{"conv2d", conv},
                                {"conv3d", conv},
-                               {"conv2d_input_gradient", transposed_conv, nullptr, all_static},
-                               {"conv3d_input_gradient", transposed_conv, nullptr, all_static},
+                               {"conv2d_input_gradient", transposed_conv, nullptr, of_known_window},
+                               {"conv3d_input_gradient", transposed_conv, nullptr, of_known_window},
                                {"max_pool2d", pool<kMaxPool>, nullptr, is_pooled},
                                {"max_pool3d", pool<kMaxPool>, nullptr, is_pooled},
                                {"avg_pool2d", pool<kAveragePool>},

@@ -51,7 +51,8 @@ std::vector<Value*> results_of(const Node& node) {
 }
 
 const Tensor* constant_of(const Value* value) {
-  if (!value->producer || !value->producer->is("constant")) return nullptr;
+  static const OpDef* const constant = find_op("constant");
+  if (!value->producer || value->producer->op != constant) return nullptr;
   const Attribute* attribute = value->producer->attributes.find("value");
   return attribute ? std::get_if<Tensor>(attribute) : nullptr;
 }

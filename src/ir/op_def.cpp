@@ -129,6 +129,8 @@ std::vector<Type> infer_types(const OpDef& op, const std::vector<Value*>& inputs
                               std::span<const std::unique_ptr<Block>> regions) {
   std::vector<Type> types;
   std::vector<const Tensor*> constants;
+  types.reserve(inputs.size());
+  constants.reserve(inputs.size());
   for (const Value* input : inputs) {
     types.push_back(input->type);
     constants.push_back(constant_of(input));

@@ -85,17 +85,47 @@ void infer_transpose(InferContext& context) {
   context.result(dtype, std::move(result));
 }
 
+// Copies elements to consecutive places of y; at[d] is how far those of x lie apart along dim d of y. The innermost dims of
+// both, `across` that of x in y, are walked in tiles that stay in the cache.
+template <class T>
+void permute(const Dims& dims, const Dims& at, size_t across, const T* x, T* y) {
+  constexpr int64_t kTile = 32;
+  const Dims to = strides_of(dims);
+  const size_t last = dims.size() - 1;
+  const int64_t rows = across == last ? 1 : dims[across], columns = dims[last];
+  Dims outer = dims;
+  outer[across] = outer[last] = 1;
+  walk<2>(outer, {at, to}, [&](int64_t, auto& start) {
+    for (int64_t row = 0; row < rows; row += kTile)
+      for (int64_t column = 0; column < columns; column += kTile)
+        for (int64_t i = row; i < std::min(rows, row + kTile); ++i) {
+          const T* from = x + start[0] + i * at[across];
+          T* place = y + start[1] + i * to[across];
+          for (int64_t j = column; j < std::min(columns, column + kTile); ++j) place[j] = from[j * at[last]];
+        }
+  });
+}
+
 void transpose(KernelContext& context) {
   allocate_results(context);
   const Tensor& x = context.input(0);
   Tensor& y = context.output(0);
+  if (y.count() == 0) return;
   const Dims strides = strides_of(x.dims());
-  Dims moved;
-  for (int64_t axis : context.attr.integers("permutation"))
-    moved.push_back(strides[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.rank()) : axis)]);
+  Dims dims{1}, moved{0};  // of y, without those of one element; adjacent ones of both are one
+  size_t across = 0;
+  for (int64_t axis : context.attr.integers("permutation")) {
+    const auto d = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(x.rank()) : axis);
+    if (x.dims()[d] == 1) continue;
+    if (moved.back() == x.dims()[d] * strides[d])
+      dims.back() *= x.dims()[d], moved.back() = strides[d];
+    else
+      dims.push_back(x.dims()[d]), moved.push_back(strides[d]);
+    if (strides[d] == 1) across = dims.size() - 1;
+  }
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    walk<1>(y.dims(), {moved}, [&](int64_t n, auto& at) { data<T>(y)[n] = data<T>(x)[at[0]]; });
+    permute(dims, moved, across, data<T>(x), data<T>(y));
   });
 }
 

@@ -88,6 +88,12 @@ void become_constants(Node& node, std::vector<HostValue> values, std::vector<std
   node.attributes = Attributes{{"value", Attribute(std::move(values[0].tensor))}};
 }
 
+// Whether inference gains nothing. Results that contradict the inputs are found where the module is verified.
+bool knows_all(const Node& node) {
+  return std::all_of(node.results.begin(), node.results.end(),
+                     [](const auto& result) { return result->type.is_static(); });
+}
+
 size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   size_t folded = 0;
   const auto expanded = expanded_operands(block, module == nullptr);
@@ -102,7 +108,10 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
     ++visits;
     stop_point();
     for (auto& region : node.regions) folded += fold_block(*region, module, largest_bytes);
-    module ? void(infer_node(node, module)) : infer_changed(node, changed, false);
+    if (!module)
+      infer_changed(node, changed, false);
+    else if (!knows_all(node))
+      infer_node(node, module);
     const std::vector<Value*> inputs = node.inputs;
     const bool shape_only = node.op->has(kShapeOnly);
     if (expanded.count(&node) || !fold_node(node, nodes, largest_bytes)) continue;

@@ -115,6 +115,8 @@ bool disabled(const PipelineOptions& options, const PassInfo& pass) {
 }
 
 class Pipeline {
+  using Verify = PipelineOptions::Verify;
+
  public:
   Pipeline(Module& module, const PipelineOptions& options) : run_{module, {}, {}}, options_(options) {
     for (const PassInfo& pass : list_passes()) {
@@ -126,13 +128,14 @@ class Pipeline {
   }
 
   std::vector<PassRecord> run() {
-    if (options_.verify) verify(run_.module);
+    if (options_.verify != Verify::never) verify(run_.module);
     SourceGraph sources(run_.module);
     for (const Pass& pass : kFirst) step(pass);
     repeat();
     if (step(kDequantize) > 0) repeat();
     step(kBucket);
     step(kRemoveDead);
+    end_round();
     sources.explain(run_.module);
     return std::move(records_);
   }
@@ -143,7 +146,13 @@ class Pipeline {
     for (int round = 0; round < kMostRounds && changes > 0; ++round) {
       changes = 0;
       for (const Pass& pass : kRepeated) changes += step(pass);
+      end_round();
     }
+  }
+
+  void end_round() {
+    if (options_.verify == Verify::rounds && changed_) check("of this round");
+    changed_ = false;
   }
 
   size_t step(const Pass& pass) {
@@ -157,22 +166,24 @@ class Pipeline {
     records_.push_back({pass.name, spent.count(), changes, visits - before, run_.effects, take_refusals()});
     if (options_.print && (options_.print_after == "all" || options_.print_after == pass.name))
       options_.print(pass.name, print(run_.module).text);
-    if (options_.verify && changes > 0) check(pass);
+    changed_ = changed_ || changes > 0;
+    if (options_.verify == Verify::passes && changes > 0) check(pass.name);
     return changes;
   }
 
   // An Error here may be the model's fault: inference may reveal shapes that contradict each other.
-  void check(const Pass& pass) const {
+  void check(const char* pass) const {
     try {
       verify(run_.module);
     } catch (const Error& fault) {
-      throw Error(fault.kind(), fault.where(), fmt::format("{} (seen after pass {})", fault.message(), pass.name));
+      throw Error(fault.kind(), fault.where(), fmt::format("{} (seen after pass {})", fault.message(), pass));
     }
   }
 
   Run run_;
   const PipelineOptions& options_;
   std::set<std::string> off_;
+  bool changed_ = false;  // since the module was verified
   std::vector<PassRecord> records_;
 };
 

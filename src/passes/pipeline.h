@@ -15,7 +15,8 @@ struct PipelineOptions {
   std::vector<std::string> disabled;  // passes or rules by our or the platform's name; "ALL": all that are not required
   std::string print_after;            // name of a pass, "all", or empty
   std::function<void(const std::string& pass, const std::string& text)> print;
-  bool verify = true;
+  /// When the module is verified: never; at the start, after each round and at the end; after each pass that changes something.
+  enum class Verify : uint8_t { never, rounds, passes } verify = Verify::passes;
 };
 
 struct PassRecord {

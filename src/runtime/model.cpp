@@ -301,7 +301,7 @@ Model::~Model() = default;
 std::shared_ptr<const Model> Model::make(Module module, const ModelOptions& options) {
   auto impl = std::make_unique<Impl>();
   if (options.optimise && !is_optimised(module, options))
-    optimise(module, {.disabled = disabled_passes(module, options)});
+    optimise(module, {.disabled = disabled_passes(module, options), .verify = PipelineOptions::Verify::rounds});
   expand_user_ops(module);
   impl->module = std::make_shared<const Module>(std::move(module));
   impl->read_signature(options.bind_state);

@@ -1,6 +1,8 @@
 // Reference kernels where the oracles are undefined or differ: saturation, errors at run time, NaN order, known vectors.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "ir/text.h"
 #include "ops/cases.h"
 
@@ -46,6 +48,29 @@ TEST(Kernels, IntegerEdgesAreDefined) {
   EXPECT_EQ(run("abs", {"i8[1] (-128)"}), "i8[1] (-128)");
   EXPECT_EQ(run("mul", {"i16[1] (-32768)", "i16[1] (-1)"}), "i16[1] (-32768)");
   EXPECT_EQ(run("clip", {"i8[3] (-5, 0, 5)"}, {{"low", -1.5}, {"high", 1e9}}), "i8[3] (-1, 0, 5)");
+}
+
+// Sizes above and below the kernel's tiles, dims of one element, types of each width.
+TEST(Kernels, TransposesMoveEachElement) {
+  const Ints dims = {3, 37, 1, 5, 70};
+  for (const Ints& axes : {Ints{4, 3, 2, 1, 0}, Ints{1, 3, 4, 2, 0}, Ints{0, 2, 1, 4, 3}, Ints{-2, 0, 1, 2, -1}}) {
+    for (DType type : {kU8, kI16, kI32, kI64}) {
+      Tensor x = Tensor::uninitialized(type, dims);
+      auto* bytes = static_cast<uint8_t*>(x.mutable_data());
+      for (size_t i = 0; i < x.bytes(); ++i) bytes[i] = static_cast<uint8_t>(i * 131 + i / 256 * 7);
+      const Tensor y = run_reference(op_named("transpose"), {{"permutation", axes}}, {{x, nullptr}})[0].tensor;
+      Ints at(5, 0), from(5, 0);
+      for (int64_t n = 0; n < y.count(); ++n) {
+        for (size_t d = 5, rest = static_cast<size_t>(n); d-- > 0; rest /= static_cast<size_t>(y.dims()[d]))
+          at[d] = static_cast<int64_t>(rest % static_cast<size_t>(y.dims()[d]));
+        for (size_t d = 0; d < 5; ++d) from[static_cast<size_t>((axes[d] + 5) % 5)] = at[d];
+        int64_t place = 0;
+        for (size_t d = 0; d < 5; ++d) place = place * dims[d] + from[d];
+        const auto size = type.size(), to = static_cast<size_t>(n) * size, source = static_cast<size_t>(place) * size;
+        ASSERT_EQ(std::memcmp(static_cast<const char*>(y.data()) + to, bytes + source, size), 0) << n;
+      }
+    }
+  }
 }
 
 TEST(Kernels, NaNFollowsTheSummaries) {

@@ -62,11 +62,14 @@ TEST(Pipeline, SaysWhereShapesContradictEachOther) {
   Builder builder(main.body);
   builder.sources = {0};
   main.body.results = {builder.add("add", {main.body.nodes[0]->result(), main.body.nodes[1]->result()})};
-  try {
-    optimise(module);
-    FAIL() << "no error";
-  } catch (const Error& fault) {
-    EXPECT_NE(std::string(fault.what()).find("bad/Add (train.py:7): add"), std::string::npos) << fault.what();
+  for (auto when : {PipelineOptions::Verify::passes, PipelineOptions::Verify::rounds}) {
+    try {
+      Module copy = clone(module);
+      optimise(copy, {.verify = when});
+      FAIL() << "no error";
+    } catch (const Error& fault) {
+      EXPECT_NE(std::string(fault.what()).find("bad/Add (train.py:7): add"), std::string::npos) << fault.what();
+    }
   }
 }
 
@@ -97,7 +100,7 @@ TEST(Pipeline, HandlesFunctionsThatDoubleEachTime) {
         i, i - 1, i - 1);
   text += "func @main(%x: f32[]) -> (%y: f32[]) { %y = call %x {callee = @f39} : f32[] return %y } }";
   Module module = parse(text);
-  optimise(module, {.verify = false});
+  optimise(module, {.verify = PipelineOptions::Verify::never});
   EXPECT_NE(print(module).text.find("call"), std::string::npos);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engines/cpu/isa.h"
+#include "engines/cpu/kernel_store.h"
 #include "engines/cpu/narrow.h"
 
 namespace cairn {
@@ -14,7 +15,7 @@ class FormCode : public Xbyak::CodeGenerator {
  protected:
   /// `tail`: lanes of a vector that is not whole, or 0.
   FormCode(Isa isa, bool brain_products, int tail)
-      : Xbyak::CodeGenerator(4096, Xbyak::AutoGrow), isa_(isa), brain_products_(brain_products), tail_(tail) {}
+      : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), isa_(isa), brain_products_(brain_products), tail_(tail) {}
 
   int registers() const { return isa_ == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(isa_) * 4; }

@@ -11,6 +11,9 @@
 
 namespace cairn {
 
+/// What generated code begins with: growing maps, copies and unmaps it, and pages that are not written cost nothing.
+inline constexpr size_t kUsualCodeBytes = 16 << 10;
+
 template <class Kernel>
 class KernelStore {
  public:

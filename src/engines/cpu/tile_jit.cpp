@@ -14,7 +14,7 @@ namespace cairn {
 
 namespace {
 
-constexpr int kUnroll = 4;  // steps of k per loop iteration
+constexpr int kUnroll = 4;  // most steps of k per loop iteration
 // Runs up to this length are emitted without a loop: longer ones when a step has little work, beside which a loop would show.
 constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 
@@ -242,36 +242,44 @@ struct VectorTile final : TileCode {
       emit_steps(run.length, run.pixels);
   }
 
+  /// Steps of k per loop iteration: beside many products the loop's own instructions do not show, and less code is made sooner.
+  int unroll_of(uint32_t pixels) const {
+    const int products = std::popcount(pixels) * vectors_;
+    if (integers() || spec_.stored != Stored::floats || spec_.ahead_lines) return kUnroll;  // which fetch a part of a line a step
+    return products >= 12 ? 2 : kUnroll;
+  }
+
   /// That an iteration of the loop over k fetches: none where one each would be more than twice as many as are wanted.
   int lines_ahead() const {
     int loops = 1;
     for (const auto& row : spec_.rows)
-      for (const TapRun& run : row) loops += run.length / kUnroll;
+      for (const TapRun& run : row) loops += run.length / unroll_of(run.pixels);
     return 2 * spec_.ahead_lines < loops ? 0 : (spec_.ahead_lines + loops - 1) / loops;
   }
 
   // r10 and r11 advance by whole iterations of the loop, whose steps are the result.
   int emit_steps(int length, uint32_t pixels) {
     const int longest = std::popcount(pixels) * vectors_ >= kMuchWork ? kLongestOfMuchWork : kLongestStraight;
-    int loops = length <= longest ? 0 : length / kUnroll;
+    const int unroll = unroll_of(pixels);
+    int loops = length <= longest ? 0 : length / unroll;
     if (loops) {
       Xbyak::Label loop;
       mov(eax, loops);
       L(loop);
       const int fetched = lines_ahead();
-      for (int step = 0; step < kUnroll; ++step) {
+      for (int step = 0; step < unroll; ++step) {
         emit_step(step, pixels);
-        for (int line = fetched * step / kUnroll; line < fetched * (step + 1) / kUnroll; ++line)
+        for (int line = fetched * step / unroll; line < fetched * (step + 1) / unroll; ++line)
           prefetcht1(ptr[r9 + line * 64]);
       }
       if (fetched) add(r9, fetched * 64);
-      add(r10, static_cast<int>(kUnroll * spec_.a_step_bytes));
-      add(r11, kUnroll * panel_bytes());
+      add(r10, static_cast<int>(unroll * spec_.a_step_bytes));
+      add(r11, unroll * panel_bytes());
       dec(eax);
       jnz(loop, T_NEAR);
     }
-    for (int step = 0; step < length - loops * kUnroll; ++step) emit_step(step, pixels);
-    return loops * kUnroll;
+    for (int step = 0; step < length - loops * unroll; ++step) emit_step(step, pixels);
+    return loops * unroll;
   }
 
   Xbyak::Label table_at_;

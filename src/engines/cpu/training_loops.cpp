@@ -19,9 +19,10 @@ struct Taps {
   int64_t at;           // position of the first in the image
 };
 Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in) {
-  const int64_t start = position * stride - pad;
-  const int64_t first = start < 0 ? (-start + dilation - 1) / dilation : 0;
-  const int64_t last = in - start <= 0 ? 0 : (in - start + dilation - 1) / dilation;
+  const auto taps = [&](int64_t room) {  // dividing takes longer than a window of few channels
+    return room <= 0 ? 0 : dilation == 1 ? room : (room + dilation - 1) / dilation;
+  };
+  const int64_t start = position * stride - pad, first = taps(-start), last = taps(in - start);
   return {std::min(first, size), std::max(std::min(first, size), std::min(last, size)), start};
 }
 
@@ -126,6 +127,8 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
 CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, bool roomy, float count, const float* x,
                              const float* dy, const Window& window, float* dx) {
   if (s.work == WindowWork::mean) return add_to_all(channels, dy, count, window, dx);
+  if (roomy && window.slices == 1 && window.rows == 2 && window.columns == 2)  // the usual ones, without loops
+    return add_to_largest<true>(channels, x, dy, {1, 2, 2, window.first, window.back, window.down, window.right}, dx);
   if (roomy) return add_to_largest<true>(channels, x, dy, window, dx);
   if (channels < kLanes && !to_all) return add_to_largest_of_few(channels, x, dy, window, dx);
   for (int64_t at = 0; at < channels; at += kBlock) {

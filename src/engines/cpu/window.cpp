@@ -8,6 +8,7 @@
 #include <map>
 
 #include "engines/cpu/form_code.h"
+#include "engines/cpu/kernel_store.h"
 #include "engines/cpu/slide_tile.h"
 #include "support/error.h"
 
@@ -29,11 +30,36 @@ const void* place(const void* data, int64_t at, Form form) {
 }
 void* place(void* data, int64_t at, Form form) { return static_cast<char*>(data) + at * bytes_of(form); }
 
+template <class T>
+void append_bytes(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
 std::string key_of(const SlideTile& tile) {
   std::string key;
-  for (int64_t bytes : tile.pixel_bytes) key += fmt::format("{},", bytes);
-  for (const SlideTap& tap : tile.taps) key += fmt::format("{}:{},", tap.x_bytes, tap.pixels);
-  for (float divisor : tile.divisors) key += fmt::format("{},", divisor);
+  append_bytes(key, tile.pixel_bytes.size());
+  for (int64_t bytes : tile.pixel_bytes) append_bytes(key, bytes);
+  for (float divisor : tile.divisors) append_bytes(key, divisor);
+  for (const SlideTap& tap : tile.taps) {
+    append_bytes(key, tap.x_bytes);
+    append_bytes(key, tap.pixels);
+  }
+  return key;
+}
+
+/// What code depends on beside the tile.
+std::string key_of(const SlideSpec& spec, Isa isa) {
+  std::string key;
+  for (int64_t number : {spec.channels, spec.multiplier}) append_bytes(key, number);
+  append_bytes(key, isa);
+  append_bytes(key, spec.work);
+  append_bytes(key, spec.residual);
+  append_bytes(key, spec.activation.kind);
+  append_bytes(key, spec.activation.low);
+  append_bytes(key, spec.activation.high);
+  for (Form form : {spec.x_form, spec.narrow.result, spec.narrow.residual}) append_bytes(key, form);
+  append_bytes(key, spec.narrow.rounds_sum);
+  append_bytes(key, spec.narrow.rounds_biased);
   return key;
 }
 
@@ -240,9 +266,9 @@ class Slide::Code final : public FormCode {
     for (int lane = 0; lane < vector_bytes() / 4; ++lane) dd(static_cast<uint32_t>(lane / multiplier()));
   }
 
-  const SlideSpec& spec_;
+  const SlideSpec spec_;
   bool wide_, in_tail_ = false;
-  const SlideTile& tile_;
+  const SlideTile tile_;
   Xbyak::Label divisors_, spread_;
 };
 
@@ -260,7 +286,7 @@ std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
 
 Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(most_tile_pixels(isa)) {
   CHECK(!refuses(spec, isa), "{}", *refuses(spec, isa));
-  std::vector<std::pair<std::string, Tile>> known;
+  std::unordered_map<std::string, Tile> known;
   auto split = [&](int64_t first, int64_t pixels) {
     const int64_t count = ceil_div(pixels, pixels_);
     for (int64_t i = 0; i < count; ++i) {
@@ -277,7 +303,7 @@ Slide::Slide(const SlideSpec& spec, Isa isa) : spec_(spec), isa_(isa), pixels_(m
 Slide::~Slide() = default;
 
 // The tile lies in one slice of the volume.
-void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Tile>>& known) {
+void Slide::add_tile(int64_t first, int64_t pixels, std::unordered_map<std::string, Tile>& known) {
   const SlideSpec& s = spec_;
   const int64_t pixel_bytes = s.in_channels() * bytes_of(s.x_form);
   const int64_t slice = first / (s.oh * s.ow), start = first % (s.oh * s.ow), y0 = start / s.ow, x0 = start % s.ow;
@@ -306,16 +332,14 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::s
   }
   if (s.work == WindowWork::mean) tile.divisors.assign(counts.begin(), counts.end());
   const std::string key = key_of(tile);
-  auto found = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
-  if (found == known.end()) {
-    if (isa_ == Isa::none) {
-      plain_.push_back(std::make_unique<SlideTile>(tile));
-      known.emplace_back(key, Tile{nullptr, plain_.back().get(), 0, 0});
-    } else {
-      codes_.push_back(std::make_unique<Code>(spec_, isa_, tile));
-      known.emplace_back(key, Tile{codes_.back()->function(), nullptr, 0, 0});
-    }
-    found = known.end() - 1;
+  auto found = known.find(key);
+  if (found == known.end() && isa_ == Isa::none) {
+    plain_.push_back(std::make_unique<SlideTile>(tile));
+    found = known.emplace(key, Tile{nullptr, plain_.back().get(), 0, 0}).first;
+  } else if (found == known.end()) {
+    static auto& store = *new KernelStore<Code>;  // never destroyed: it must outlive every kernel
+    codes_.push_back(store.get(key_of(spec_, isa_) + key, [&] { return std::make_unique<Code>(spec_, isa_, tile); }));
+    found = known.emplace(key, Tile{codes_.back()->function(), nullptr, 0, 0}).first;
   }
   const int64_t row = (slice * s.stride_d - s.pad_front) * s.h + y0 * s.stride_h - s.pad_top;
   const int64_t x = (row * s.w + x0 * s.stride_w - s.pad_left) * s.in_channels();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engines/cpu/tile_jit.h"
@@ -81,13 +82,13 @@ class Slide {
 
   void run_tile(const Tile& tile, const void* x, const float* packed, const float* bias, const void* residual, void* y,
                 int64_t vectors, bool rest) const;
-  void add_tile(int64_t first, int64_t pixels, std::vector<std::pair<std::string, Tile>>& known);
+  void add_tile(int64_t first, int64_t pixels, std::unordered_map<std::string, Tile>& known);
 
   SlideSpec spec_;
   Isa isa_;
   int64_t pixels_ = 0;  // most pixels of a tile
   std::vector<Tile> tiles_;
-  std::vector<std::unique_ptr<Code>> codes_;
+  std::vector<std::shared_ptr<const Code>> codes_;
   std::vector<std::unique_ptr<SlideTile>> plain_;
 };
 

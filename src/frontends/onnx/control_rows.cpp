@@ -103,8 +103,18 @@ class Loop {
   void add_values(size_t first) {
     for (size_t i = 0; i < values_; ++i) {
       if (!c_.in.given(i + first)) fail(ErrorKind::invalid_model, "", "value {} is left out", i);
-      start_.push_back(c_.in[i + first]);
+      start_.push_back(declared(c_.in[i + first], body_.inputs[i + first]));
     }
+  }
+  /// An empty list of elements of any shape, whose shape the body tells, as one of these.
+  Value* declared(Value* value, const ValueInfo& info) {
+    const cairn::Node* made = value->producer;
+    if (info.kind != ValueInfo::Kind::sequence || !info.ranked || !made || !made->is("list_make")) return value;
+    const Type& any = value->type.elements[0];
+    if (any.shape.ranked || dtype_of(info.element) != any.dtype) return value;
+    Shape shape;
+    for (const Dimension& dim : info.dims) shape.dims.push_back(dim.size >= 0 ? Dim(dim.size) : Dim());
+    return c_.b.add("list_make", made->inputs, {{"element", Type::tensor(any.dtype, shape)}});
   }
   static Value* always(Builder& b) { return b.constant(Tensor::of<uint8_t>(kBool, {}, {1})); }
   int64_t numbers(std::string_view attribute, size_t i) const {

@@ -42,6 +42,9 @@ enum : uint32_t { name = 1, type = 2, metadata = 4 };
 namespace type {
 enum : uint32_t { tensor = 1, sequence = 4, map = 5, sparse_tensor = 8, optional = 9 };
 }
+namespace sequence_type {
+enum : uint32_t { elem_type = 1 };
+}
 namespace tensor_type {
 enum : uint32_t { elem_type = 1, shape = 2 };
 }

@@ -137,6 +137,23 @@ std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
   return entry;
 }
 
+/// The elements' type of a sequence of tensors.
+void read_sequence_type(Wire wire, ValueInfo& info) {
+  while (wire.next()) {
+    if (wire.field() != field::sequence_type::elem_type) {
+      wire.skip();
+      continue;
+    }
+    Wire element = wire.message("TypeProto");
+    while (element.next()) {
+      if (element.field() == field::type::tensor)
+        read_tensor_type(element.message("TypeProto.Tensor"), info);
+      else
+        element.skip();
+    }
+  }
+}
+
 ValueInfo read_value_info(Wire wire) {
   ValueInfo info;
   wire.model().charge(2 * sizeof(ValueInfo));
@@ -151,7 +168,10 @@ ValueInfo read_value_info(Wire wire) {
             info.kind = ValueInfo::Kind::tensor;
             read_tensor_type(type.message("TypeProto.Tensor"), info);
             break;
-          case field::type::sequence: info.kind = ValueInfo::Kind::sequence, type.skip(); break;
+          case field::type::sequence:
+            info.kind = ValueInfo::Kind::sequence;
+            read_sequence_type(type.message("TypeProto.Sequence"), info);
+            break;
           case field::type::optional: info.kind = ValueInfo::Kind::optional, type.skip(); break;
           case field::type::map: info.kind = ValueInfo::Kind::map, type.skip(); break;
           case field::type::sparse_tensor: info.kind = ValueInfo::Kind::sparse, type.skip(); break;

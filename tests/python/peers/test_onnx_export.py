@@ -128,6 +128,79 @@ def test_a_net_comes_back(name, tmp_path):
     assert kinds.count("Transpose") <= {"transformer": 8}.get(name, 1), kinds
 
 
+def export_of(net, x, folder):
+    import torch
+
+    torch.onnx.export(net.eval(), (x,), folder / "net.onnx", input_names=["x"], output_names=["y"], dynamo=False,
+                      dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})  # fmt: skip
+    return net(x).detach().numpy()
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_loops_and_lists_become_loops_and_sequences(kind, tmp_path):
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = getattr(nn, kind)(8, 12, 2, batch_first=True, bidirectional=True)
+
+        def forward(self, x):
+            return self.inner(x)[0][:, -1]
+
+    torch.manual_seed(0)
+    x = torch.randn(3, 7, 8)
+    expected = export_of(Net(), x, tmp_path)
+    found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": x.numpy()})["y"]
+    assert np.allclose(found, expected, atol=1e-5)
+    kinds = {node.op_type for node in onnx.load(tmp_path / "out.onnx").graph.node}
+    assert {"Loop", "SequenceEmpty", "ConcatFromSequence"} <= kinds
+    assert np.allclose(cairn.load(tmp_path / "out.onnx").run({"x": x.numpy()})["y"], expected, atol=1e-5)
+
+
+def scripted(x, turns):
+    if bool(x.sum() > 0):
+        x = x * 2
+    else:
+        x = x - 1
+    i = 0
+    while i < int(turns[0]) and bool(x.abs().max() < 100):
+        x = x * 3 if bool(x.mean() > 0) else x * -2.0
+        i += 1
+    return x
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_branches_and_loops_within_each_other(sign, tmp_path):
+    import torch
+
+    x, turns = sign * torch.arange(1.0, 5), torch.tensor([5])
+    torch.onnx.export(torch.jit.script(scripted), (x, turns), tmp_path / "net.onnx", input_names=["x", "turns"],
+                      output_names=["y"], dynamo=False)  # fmt: skip
+    for turns in ([0], [2], [9]):
+        feeds = {"x": x.numpy(), "turns": np.int64(turns)}
+        expected = scripted(x, torch.tensor(turns)).numpy()
+        assert np.array_equal(through_onnx(tmp_path / "net.onnx", tmp_path, feeds)["y"], expected)
+        assert np.array_equal(cairn.load(tmp_path / "out.onnx").run(feeds)["y"], expected)
+
+
+@pytest.mark.parametrize("stride, kernel, pad, rest", [(2, 2, 0, 0), (2, 3, 1, 1), (3, 4, 1, 2), (1, 3, 1, 0)])
+def test_transposed_convolutions_of_open_sizes(stride, kernel, pad, rest, tmp_path):
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    net = nn.ConvTranspose2d(3, 4, kernel, stride, pad, rest)
+    x = torch.randn(2, 3, 6, 5)
+    torch.onnx.export(net, (x,), tmp_path / "net.onnx", input_names=["x"], output_names=["y"], dynamo=False,
+                      dynamic_axes={"x": {0: "n", 2: "h", 3: "w"}})  # fmt: skip
+    for x in (x, torch.randn(1, 3, 4, 9)):
+        found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": x.numpy()})["y"]
+        assert np.allclose(found, net(x).detach().numpy(), atol=1e-5)
+        assert np.allclose(cairn.load(tmp_path / "out.onnx").run({"x": x.numpy()})["y"], found, atol=1e-5)
+
+
 def test_a_quantised_net_keeps_its_integers(tmp_path):
     import torch
 
