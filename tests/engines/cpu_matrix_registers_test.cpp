@@ -308,6 +308,38 @@ TEST(CpuMatrixRegisters, constants_of_bf16_are_multiplied_in_pairs) {
   }
 }
 
+TEST(CpuMatrixRegisters, odd_channels_are_multiplied_in_pairs_with_zeros) {
+  if (!machine_has_brain_products()) GTEST_SKIP() << "hardware: no dot products of bf16";
+  struct Case {
+    const char *x, *weights;
+    int count;  // of weights
+    const char* attributes;
+  };
+  constexpr Case kCases[] = {{"2, 13, 19, 3", "7, 7, 3, 5", 735, "padding = same, strides = [2, 2]"},
+                             {"1, 9, 8, 5", "1, 1, 5, 4", 20, "padding = valid, strides = [2, 3]"},
+                             {"1, 12, 11, 3", "3, 2, 3, 33", 594,
+                              "padding = explicit, pads = [2, 1, 0, 2], dilations = [2, 3]"}};
+  std::mt19937_64 random(5);
+  for (const Case& each : kCases) {
+    std::vector<double> numbers;
+    for (int i = 0; i < each.count; ++i) numbers.push_back(std::uniform_int_distribution<int>(-16, 16)(random) / 8.);
+    const std::string text = fmt::format(R"(module @m {{ func @main(%x: bf16[{}]) -> (%y: f32[*]) {{
+      %w = constant {{value = f32[{}] ({:.3f})}}
+      %f = cast %x {{dtype = f32}}
+      %y = conv2d %f, %w {{{}}}
+      return %y }} }})",
+                                         each.x, each.weights, fmt::join(numbers, ", "), each.attributes);
+    const auto slow = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    for (const int threads : {1, 3}) {
+      const auto fast = Model::make(parse(text), {.threads = threads, .optimise = false});
+      EXPECT_NE(kernels_of(*fast).find("in pairs"), std::string::npos) << kernels_of(*fast);
+      const std::vector<Tensor> inputs{random_tensor(fast->inputs()[0].type, random)};
+      const auto wrong = difference(slow->run(inputs)[0], fast->run(inputs)[0], Precision::accumulate_f32);
+      EXPECT_FALSE(wrong) << each.x << ": " << *wrong;
+    }
+  }
+}
+
 TEST(CpuMatrixRegisters, what_lies_behind_a_panel_of_bf16_adds_nothing) {
   if (!machine_has_brain_products()) GTEST_SKIP() << "hardware: no dot products of bf16";
   for (const int64_t oc : {20, 100}) {

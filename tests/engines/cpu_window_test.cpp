@@ -96,7 +96,7 @@ std::vector<Isa> isas_and_none() {
 std::vector<float> run(const SlideSpec& s, Isa isa, const Data& data, Executor& executor) {
   const Slide slide(s, isa);
   std::vector<float> packed(slide.packed_size()), bias(slide.bias_size());
-  slide.pack(data.kernel.data(), packed.data());
+  slide.pack(data.kernel.data(), Form::floats, packed.data());
   slide.pack_bias(data.bias.empty() ? nullptr : data.bias.data(), bias.data());
   Guarded y(s.n * s.out_pixels() * s.channels);
   slide.run(executor, data.x.data(), packed.data(), bias.data(), s.residual ? data.residual.data() : nullptr, y.data());
@@ -131,6 +131,73 @@ TEST(CpuWindow, answers_nan_where_a_tap_is_nan) {
       EXPECT_EQ(worst_difference(run(spec, isa, data, serial_executor()), expected, 1), 0);
       EXPECT_TRUE(std::isnan(expected[18]) && std::isnan(expected[2]) && !std::isnan(expected[1]));
     }
+}
+
+// Small integers, whose sums are exact.
+std::vector<float> random_integers(Random& random, int64_t count) {
+  std::vector<float> values = random.floats(count, -12, 12);
+  for (float& value : values) value = std::nearbyint(value);
+  return values;
+}
+
+std::vector<char> stored_as(Form form, const std::vector<float>& values) {
+  std::vector<char> stored(values.size() * static_cast<size_t>(bytes_of(form)));
+  narrow(form, std::ssize(values), values.data(), stored.data());
+  return stored;
+}
+std::vector<float> loaded_from(Form form, const void* stored, int64_t count) {
+  std::vector<float> values(static_cast<size_t>(count));
+  widen(form, count, stored, values.data());
+  return values;
+}
+float as_rounded(Form form, float value) {
+  return loaded_from(form, stored_as(form, {value}).data(), 1)[0];
+}
+
+TEST(CpuWindow, rounds_elements_of_16_bits_where_each_operation_does) {
+  for (Isa isa : machine_isas())
+    for (WindowWork work : {WindowWork::multiply_add, WindowWork::maximum, WindowWork::mean})
+      for (unsigned seed = 0; seed < 60; ++seed) {
+        Random random(seed);
+        SlideSpec spec = random_spec(random, work);
+        spec.channels /= std::exchange(spec.multiplier, 1);
+        const auto form = [&] { return random.coin() ? Form::brains : random.coin() ? Form::halves : Form::floats; };
+        spec.x_form = form(), spec.narrow.result = form();
+        const bool rounds = is_narrow(spec.narrow.result) && work == WindowWork::multiply_add;
+        spec.narrow.rounds_sum = rounds && random.coin();
+        spec.narrow.residual = spec.residual ? form() : Form::floats;
+        spec.narrow.rounds_biased = rounds && spec.residual && random.coin();
+        Data data{random_integers(random, spec.n * spec.pixels() * spec.channels),
+                  random_integers(random, spec.taps() * spec.channels), random_integers(random, spec.channels), {}};
+        const int64_t count = spec.n * spec.out_pixels() * spec.channels;
+        data.residual = random_integers(random, count);
+        const Slide slide(spec, isa);
+        std::vector<float> packed(slide.packed_size()), bias(slide.bias_size());
+        slide.pack(stored_as(spec.x_form, data.kernel).data(), spec.x_form, packed.data());
+        slide.pack_bias(data.bias.data(), bias.data());
+        const std::vector<char> x = stored_as(spec.x_form, data.x),
+                                residual = stored_as(spec.narrow.residual, data.residual);
+        Guarded y((count * bytes_of(spec.narrow.result) + 3) / 4);
+        slide.run(serial_executor(), x.data(), packed.data(), bias.data(), spec.residual ? residual.data() : nullptr,
+                  y.data());
+        EXPECT_TRUE(y.intact());
+        SlideSpec sums = spec;
+        sums.residual = false, sums.activation = {};
+        const std::vector<float> biases = std::exchange(data.bias, {});
+        const auto expected = expected_of(sums, data);
+        const auto found = loaded_from(spec.narrow.result, y.data(), count);
+        for (int64_t i = 0; i < count; ++i) {
+          const auto at = static_cast<size_t>(i);
+          auto value = static_cast<float>(expected[at]);
+          const auto round_if = [&](bool rounds) { value = rounds ? as_rounded(spec.narrow.result, value) : value; };
+          round_if(spec.narrow.rounds_sum);
+          if (work == WindowWork::multiply_add) value += biases[at % static_cast<size_t>(spec.channels)];
+          round_if(spec.narrow.rounds_biased);
+          if (spec.residual) value += data.residual[at];
+          value = as_rounded(spec.narrow.result, static_cast<float>(activated(value, spec.activation)));
+          ASSERT_EQ(found[at], value) << to_string(isa) << " seed " << seed << " element " << i;
+        }
+      }
 }
 
 TEST(CpuWindow, refuses_in_words) {

@@ -117,6 +117,7 @@ TileFunction AmxKernelGradient::make_function(int64_t first, int64_t rows, bool 
   tile.columns = static_cast<int>(last_panel ? out_ - (panels_ - 1) * width_ : width_);
   for (int64_t row = first; row < first + rows; ++row)
     tile.pixel_bytes.push_back((place_of(row) - place_of(first)) * 2);
+  tile.matrix_steps = kMatrixRows;
   for (int64_t row = 0; row < rows; row += kMatrixRows)
     tile.groups.push_back({static_cast<int>(row), static_cast<int>(std::min<int64_t>(kMatrixRows, rows - row)), 0, 1});
   tile.a_pixel_bytes = pitch_ * 2;

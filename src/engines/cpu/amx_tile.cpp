@@ -17,7 +17,7 @@ constexpr int kStackBytes = kGatheredB + kMatrixRows * kSumRowBytes;
 constexpr int kMostStraight = 2;  // steps that are emitted without a loop
 constexpr int kMostHeld = 12;     // pixels whose sums are in vector registers at a time
 
-/// A step is 16 elements of k: 64 bytes of a pixel by 16 rows of B. Rows of A are loaded where they are if all pixels of a group take part
+/// A step is up to 16 elements of k: 64 bytes of a pixel by 16 rows of B. Rows of A are loaded where they are if all pixels of a group take part
 /// and lie equally far apart; otherwise, and for the rest of a run, they are gathered on the stack, with rows of 0 for pixels whose
 /// taps are outside the image. What stands in the rows beside a group's pixels adds to sums that nobody reads.
 class AmxTile final : public TileCode {
@@ -28,7 +28,7 @@ class AmxTile final : public TileCode {
     const auto groups = static_cast<int>(spec.groups.size());
     CHECK(groups <= kMostGroups && vectors_ <= kMostVectors && spec.isa == Isa::avx512, "{} x {}", groups, vectors_);
     CHECK(spec.arithmetic == Arithmetic::bytes || spec.arithmetic == Arithmetic::pairs, "arithmetic");
-    CHECK(spec.a_step_bytes == 4 && spec.stored == Stored::floats && !spec.block_steps, "operands");
+    CHECK(spec.matrix_steps > 0 && spec.matrix_steps <= kMatrixRows && spec.a_step_bytes == 4 && spec.stored == Stored::floats && !spec.block_steps, "operands");
     broadcasts_ = 4;
     enter();
     start_sums();
@@ -46,6 +46,8 @@ class AmxTile final : public TileCode {
   static Xbyak::Tmm a_of(int group) { return Xbyak::Tmm(4 + group); }
   static Xbyak::Tmm b_of(int j) { return Xbyak::Tmm(6 + j); }
   const PixelGroup& group_at(int i) const { return spec_.groups[static_cast<size_t>(i)]; }
+  int elements() const { return spec_.matrix_steps; }
+  int step_bytes() const { return 4 * elements(); }
   int groups() const { return static_cast<int>(spec_.groups.size()); }
   int64_t place(int pixel) const { return spec_.pixel_bytes[static_cast<size_t>(pixel)]; }
   template <class Each>
@@ -70,6 +72,10 @@ class AmxTile final : public TileCode {
     mov(r13d, panel_bytes());
     mov(r14d, kSumRowBytes);
     mov(r15d, kRowBytes);
+    if (elements() < kMatrixRows) {  // nothing behind a step is read
+      mov(eax, (1 << elements()) - 1);
+      kmovw(k3, eax);
+    }
   }
   void leave() {
     mov(rsp, rbp);
@@ -110,21 +116,33 @@ class AmxTile final : public TileCode {
   void emit_run(const TapRun& run) override {
     lea(r10, ptr[rdi + static_cast<int>(run.a_bytes)]);
     lea(r11, ptr[rsi + run.b_row * panel_bytes()]);
-    const int steps = run.length / kMatrixRows, rest = run.length % kMatrixRows;
+    const int steps = run.length / elements(), rest = run.length % elements();
     clear_rows(run, rest != 0);
     const int loops = steps <= kMostStraight ? 0 : steps;
+    const int fetched = lines_ahead();
     if (loops) {
       Xbyak::Label loop;
       mov(eax, loops);
       L(loop);
       emit_step(0, run.pixels, 0);
-      add(r10, kRowBytes);
-      add(r11, kMatrixRows * panel_bytes());
+      for (int line = 0; line < fetched; ++line) prefetcht1(ptr[r9 + line * 64]);
+      if (fetched) add(r9, fetched * 64);
+      add(r10, step_bytes());
+      add(r11, elements() * panel_bytes());
       dec(eax);
       jnz(loop, T_NEAR);
     }
     for (int step = 0; step < steps - loops; ++step) emit_step(step, run.pixels, 0);
     if (rest) emit_step(steps - loops, run.pixels, rest);
+  }
+
+  /// Of the lines to fetch, with each turn of a loop over steps; none if these turns are few.
+  int lines_ahead() const {
+    int turns = 0;
+    for (const auto& row : spec_.rows)
+      for (const TapRun& run : row)
+        if (run.length / elements() > kMostStraight) turns += run.length / elements();
+    return 2 * spec_.ahead_lines < turns ? 0 : (spec_.ahead_lines + turns - 1) / std::max(1, turns);
   }
 
   // Gathered rows of pixels that take no part.
@@ -164,8 +182,11 @@ class AmxTile final : public TileCode {
     for (int pixel = group.first, next = 0; pixel < group.first + group.count; ++pixel) {
       if (!(pixels >> pixel & 1)) continue;
       const Xbyak::Zmm row(next++ % 8);
-      const auto from = ptr[r10 + static_cast<int>(place(pixel) + step * kRowBytes)];
-      rest ? vmovups(row | k2 | T_z, from) : vmovups(row, from);
+      const auto from = ptr[r10 + static_cast<int>(place(pixel) + step * step_bytes())];
+      if (rest || elements() < kMatrixRows)
+        vmovups(row | (rest ? k2 : k3) | T_z, from);
+      else
+        vmovups(row, from);
       vmovups(gathered(i, row_of(group, pixel)), row);
     }
   }
@@ -174,7 +195,7 @@ class AmxTile final : public TileCode {
     if (rest || !reads_in_place(i, pixels)) return tileloadd(a_of(i), ptr[rsp + r15 + kSumBytes + i * kRegisterBytes]);
     const PixelGroup& group = group_at(i);
     const int64_t from = place(group.first) - group.shift * spec_.a_pixel_bytes;
-    tileloadd(a_of(i), ptr[r10 + r12 + static_cast<int>(from + step * kRowBytes)]);
+    tileloadd(a_of(i), ptr[r10 + r12 + static_cast<int>(from + step * step_bytes())]);
   }
 
   // Rows behind a run, which meet zeros of A: they add nothing to sums of integers, but could be infinite.
@@ -184,14 +205,14 @@ class AmxTile final : public TileCode {
     for (int row = 0; row < kMatrixRows; ++row)
       for (int j = 0; j < vectors_; ++j) {
         const Xbyak::Zmm held(row % 8);
-        if (row < rest) vmovups(held, ptr[r11 + (step * kMatrixRows + row) * panel_bytes() + j * kRowBytes]);
+        if (row < rest) vmovups(held, ptr[r11 + (step * elements() + row) * panel_bytes() + j * kRowBytes]);
         vmovups(ptr[rsp + kGatheredB + row * kSumRowBytes + j * kRowBytes], row < rest ? held : zero);
       }
   }
 
   void load_b(int j, int step, int rest) {
     if (rest && !integers()) return tileloadd(b_of(j), ptr[rsp + r14 + kGatheredB + j * kRowBytes]);
-    tileloadd(b_of(j), ptr[r11 + r13 + step * kMatrixRows * panel_bytes() + j * kRowBytes]);
+    tileloadd(b_of(j), ptr[r11 + r13 + step * elements() * panel_bytes() + j * kRowBytes]);
   }
 
   void multiply(const Xbyak::Tmm& to, const Xbyak::Tmm& a, const Xbyak::Tmm& b) {

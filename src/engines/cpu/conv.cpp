@@ -34,6 +34,22 @@ int64_t taps_in_code(const ConvSpec& s) {
   return s.kd * (whole ? 1 : s.kw) * (inside(s.h, s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top) ? 1 : s.kh);
 }
 
+/// Elements of k side by side in x: channels, or all taps of a row.
+int64_t longest_run(const ConvSpec& s) {
+  const bool joined = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic);
+  return (joined ? s.kw : 1) * s.ic;
+}
+
+/// How many elements of k are multiplied at once in a run of this length: a rest is gathered first, which takes as long as some steps.
+int matrix_steps(int64_t length) {
+  constexpr int64_t kGathering = 3;
+  int best = kMatrixRows;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int steps = kMatrixRows; steps > 0; --steps)
+    if (const int64_t cost = length / steps + (length % steps ? kGathering : 0); cost < least) least = cost, best = steps;
+  return best;
+}
+
 }  // namespace
 
 // The number of steps that are summed before their sum is added to the total: the rounding error of one long sum grows
@@ -84,6 +100,7 @@ Conv::Conv(const ConvSpec& spec, Isa isa, int threads) : spec_(spec), isa_(isa) 
     spec_.y_row = spec_.y_slice = spec_.y_image = spec_.ow * spec_.y_pixel;
   }
   matrix_registers_ = suits_matrix_registers(spec_, isa);
+  if (matrix_registers_) matrix_steps_ = matrix_steps(longest_run(spec_));
   choose_panel(isa, threads);
   if (matrix_registers_ && integers() && spec_.ic % kMatrixRows != 0) spare_rows_ = kMatrixRows - 1;
   panels_ = ceil_div(spec_.oc, width_);
@@ -113,8 +130,7 @@ bool Conv::suits_matrix_registers(const ConvSpec& s, Isa isa) {
   constexpr int64_t kLeastPixels = 6, kLeastElements = 4;
   if (isa != Isa::avx512 || !machine_has_matrix_registers() || s.transposed_x) return false;
   if (s.arithmetic != Arithmetic::bytes && s.arithmetic != Arithmetic::pairs) return false;
-  const bool joined = s.dilation_w == 1 && (s.x_pixel == 0 || s.x_pixel == s.ic);  // taps of a row
-  return s.n * s.od * s.oh * s.ow >= kLeastPixels && (joined ? s.kw : 1) * s.ic >= kLeastElements;
+  return s.n * s.od * s.oh * s.ow >= kLeastPixels && longest_run(s) >= kLeastElements;
 }
 
 bool Conv::rows_adjoin() const { return spec_.y_row == spec_.ow * spec_.y_pixel; }
@@ -305,7 +321,7 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
   int tile_chunks = static_cast<int>(ceil_div(tiles, tiles_per_chunk_)),
       panel_chunks = static_cast<int>(ceil_div(panels, panels_per_chunk_));
   auto chunk = [&](int index, int worker) {
-    const MatrixRegisters registers(matrix_registers_);
+    const MatrixRegisters registers(matrix_registers_, matrix_steps_);
     int tile_chunk = pixels_outermost_ ? index / panel_chunks : index % tile_chunks;
     int panel_chunk = pixels_outermost_ ? index % panel_chunks : index / tile_chunks;
     int first_tile = tile_chunk * tiles_per_chunk_, last_tile = std::min(tiles, first_tile + tiles_per_chunk_);
@@ -330,7 +346,8 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
 int64_t Conv::lines_ahead() const {
   const int64_t tiles = ceil_div(spec_.n * spec_.od * spec_.oh * spec_.ow, most_pixels_);
   const auto bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
-  if (spec_.arithmetic != Arithmetic::floats || spec_.stored != Stored::floats || reads_weights_ || spec_.expands)
+  if ((spec_.arithmetic != Arithmetic::floats && !matrix_registers_) || spec_.stored != Stored::floats ||
+      reads_weights_ || spec_.expands)
     return 0;
   if (fetches_pixels()) return ceil_div(most_pixels_ * spec_.ic * 4, 64);
   const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;
@@ -343,14 +360,6 @@ bool Conv::fetches_pixels() const {
          spec_.w * spec_.ic * 4 > kFarPixels;
 }
 
-// Of a panel that is next: some of its lines with each tile, since weights come from far and matrix registers wait for them.
-void Conv::fetch_part(const float* panel, int64_t part, int64_t parts) const {
-  constexpr int64_t kLine = 16;
-  const auto floats = static_cast<int64_t>(panel_floats_);
-  for (int64_t at = part * floats / parts / kLine * kLine; at < (part + 1) * floats / parts; at += kLine)
-    __builtin_prefetch(panel + at, 0, 2);
-}
-
 void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                     const void* residual, void* y) const {
   const bool tail = panel + 1 == panels_, far_pixels = fetches_pixels();
@@ -358,8 +367,6 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
   const int64_t residual_bytes = integers() ? spec_.epilogue.residual_bytes() : bytes_of(spec_.narrow.residual);
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
-    if (matrix_registers_ && !pixels_outermost_ && !tail)
-      fetch_part(b + panel_floats_, i - first_tile, last_tile - first_tile);
     const int64_t c = tile.c + panel * width_;
     (tail ? tile.tail : tile.whole)(
         x + tile.a, b, static_cast<char*>(y) + c * y_bytes, bias + panel * width_ * bias_rows(),
@@ -394,7 +401,7 @@ void Conv::pack_and_run(Executor& executor, const void* x, const void* weights, 
     });
   executor.run(panels(), [&](int panel, int worker) {
     pack(panel, worker);
-    const MatrixRegisters registers(matrix_registers_);
+    const MatrixRegisters registers(matrix_registers_, matrix_steps_);
     multiply(panel, 0, tiles, floats, packed + static_cast<size_t>(panel) * panel_floats_, bias, residual, y);
   });
 }

@@ -129,7 +129,6 @@ class Conv {
   /// `b`: the panel's weights.
   void multiply(int panel, int first_tile, int last_tile, const float* x, const float* b, const float* bias,
                 const void* residual, void* y) const;
-  void fetch_part(const float* panel, int64_t part, int64_t parts) const;
   int64_t lines_ahead() const;
   bool fetches_pixels() const;
   int64_t bias_rows() const { return integers() ? std::ssize(tap_sets_) + 2 + spec_.epilogue.later_bias : 1; }
@@ -176,6 +175,7 @@ class Conv {
   int vectors_ = 1;
   int64_t width_ = 0, panels_ = 0, most_pixels_ = 0;
   bool matrix_registers_ = false;
+  int matrix_steps_ = 0;        // TileSpec::matrix_steps
   int64_t spare_rows_ = 0;      // of 0 behind the rows of a panel, which matrix registers read
   int64_t images_of_tile_ = 1;  // in which a tile may read: the tiles of one image are those of all
   size_t panel_floats_ = 0, chunk_floats_ = 0;

@@ -197,6 +197,7 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * pixel_bytes;
   tile.c_stride = s.y_pixel;
   tile.groups = groups_of(first, pixels), tile.a_pixel_bytes = s.stride_w * pixel_bytes;
+  tile.matrix_steps = matrix_steps_;
   if (is_matrix() && !integers() && !matrix_registers_) tile.block_steps = block_steps(s.ic);
   tile.stored = s.stored, tile.zeros = s.zeros;
   if (panel_layout().scaled()) tile.block_steps = static_cast<int>(s.block);

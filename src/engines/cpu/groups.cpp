@@ -147,7 +147,8 @@ class Proposer {
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node) {
-      if (takes_epilogue(**node)) extended(**node);
+      const bool pools = is_pooling(**node) && is_float((*node)->result()) && !casts_for(**node).empty();
+      if (pools || takes_epilogue(**node)) extended(**node);
       if (is_integer_contraction(**node)) integers(**node);
     }
     for (const auto& node : block_.nodes)
@@ -210,15 +211,18 @@ class Proposer {
   /// The casts around a contraction that join its group.
   enum class Casts : uint8_t { none, widening, rounding };
 
-  // Groups the node with the longest epilogue that a kernel takes.
-  void extended(const Node& node, Casts casts_taken = Casts::rounding) {
-    if (taken(node)) return;
+  // The node, casts of its operands, and all that follows it that can become its epilogue.
+  struct Extended {
+    std::vector<const Node*> nodes;
+    size_t least = 0;  // of the nodes, without any epilogue
+    const Value* result = nullptr;
+  };
+  Extended with_epilogue(const Node& node, Casts casts_taken) const {
     const bool with_casts = casts_taken != Casts::none;
     Contraction found = begin_with(node);
     std::vector<const Node*> nodes;
     if (with_casts) nodes = casts_for(node);
-    const Node* rounding = casts_taken == Casts::rounding ? rounding_for(node) : nullptr;
-    if (rounding) nodes.push_back(rounding);
+    if (const Node* rounding = casts_taken == Casts::rounding ? rounding_for(node) : nullptr) nodes.push_back(rounding);
     nodes.push_back(&node);
     const size_t least = nodes.size();
     while (uses_.single(found.result)) {
@@ -233,7 +237,14 @@ class Proposer {
       nodes.push_back(next);
       found.result = next->result();
     }
-    if (const Node* pool = pooling_after(found.result)) {
+    return {std::move(nodes), least, found.result};
+  }
+
+  // Groups the node with the longest epilogue that a kernel takes.
+  void extended(const Node& node, Casts casts_taken = Casts::rounding) {
+    if (taken(node)) return;
+    auto [nodes, least, result] = with_epilogue(node, casts_taken);
+    if (const Node* pool = pooling_after(result)) {
       nodes.push_back(pool);
       if (take_longest(nodes, nodes.size())) return;
       nodes.pop_back();
@@ -243,47 +254,42 @@ class Proposer {
       if (take_longest(nodes, least + 1)) return;
       nodes.erase(nodes.begin());
     }
-    if (!take_longest(nodes, least) && with_casts) extended(node, rounding ? Casts::widening : Casts::none);
-  }
-
-  // The contraction and what follows it that can become its epilogue.
-  std::vector<const Node*> with_epilogue(const Node& node) const {
-    Contraction found = begin_with(node);
-    std::vector<const Node*> nodes{&node};
-    while (uses_.single(found.result)) {
-      const Node* next = uses_.users(found.result).front();
-      if (taken(*next) || reads_chain(*next, found.result) || next->is("cast") || !extend(found, *next)) break;
-      nodes.push_back(next);
-      found.result = next->result();
-    }
-    return nodes;
+    if (take_longest(nodes, least) || casts_taken == Casts::none) return;
+    const bool rounds = casts_taken == Casts::rounding && rounding_for(node);
+    extended(node, rounds ? Casts::widening : Casts::none);
   }
 
   // The 1x1 convolution and its epilogue that make the value for its only user.
   std::vector<const Node*> product_before(const Value* value) const {
-    constexpr int kMostSteps = 4;
+    constexpr int kMostSteps = 10;
     const Node* node = value->producer;
     for (int i = 0; i < kMostSteps && node && !node->op->has(kContraction); ++i)
-      node = is_add(*node) || is_activation(*node) ? node->inputs[0]->producer : nullptr;
+      node = is_add(*node) || is_activation(*node) || node->is("cast") ? node->inputs[0]->producer : nullptr;
     if (!node || taken(*node) || !node->is("conv2d") || !is_pixel_product(*node)) return {};
-    std::vector<const Node*> nodes = with_epilogue(*node);
-    return nodes.back()->result(0) == value && uses_.single(value) ? nodes : std::vector<const Node*>();
+    const auto [nodes, least, result] = with_epilogue(*node, Casts::widening);
+    return result == value && uses_.single(value) ? nodes : std::vector<const Node*>();
   }
 
   // Groups a depthwise convolution with 1x1 convolutions before and behind it.
   void separable(const Node& node) {
-    const std::vector<const Node*> middle = with_epilogue(node), before = product_before(node.inputs[0]);
+    const auto [middle, least, made] = with_epilogue(node, Casts::widening);
+    const std::vector<const Node*> before = product_before(node.inputs[0]);
     std::vector<const Node*> behind;
-    if (const Value* made = middle.back()->result(0); uses_.single(made))
+    if (uses_.single(made))
       if (const Node* next = uses_.users(made).front(); !taken(*next) && next->is("conv2d") && is_pixel_product(*next))
-        behind = with_epilogue(*next);
+        behind = with_epilogue(*next, Casts::widening).nodes;
     for (const bool with_before : {true, false})
       for (const bool with_behind : {true, false}) {
         if (with_before ? before.empty() : !with_behind) continue;
         if (with_behind && behind.empty()) continue;
         std::vector<const Node*> nodes = with_before ? before : std::vector<const Node*>();
-        nodes.insert(nodes.end(), middle.begin(), middle.end());
-        if (with_behind) nodes.insert(nodes.end(), behind.begin(), behind.end());
+        const auto add = [&](const std::vector<const Node*>& more) {
+          for (const Node* each : more)
+            if (!contains(nodes, each)) nodes.push_back(each);
+        };
+        add(middle);
+        if (with_behind) add(behind);
+        while (is_widening(*nodes.back())) nodes.pop_back();  // for another reader
         Group group = make_group(in_order(std::move(nodes)), uses_);
         if (!refuses_separable(group)) return take(std::move(group));
       }
@@ -707,6 +713,15 @@ std::optional<Contraction> as_contraction(const Group& group) {
   if (!group.nodes[start]->op->has(kContraction) || group.outputs.size() != 1) return std::nullopt;
   const auto found = read_epilogue(group, start);
   return found && group.outputs[0] == found->result ? found : std::nullopt;
+}
+
+std::optional<Contraction> as_pooling(const Group& group) {
+  const size_t start = start_of(group);
+  if (!is_pooling(*group.nodes[start]) || group.outputs.size() != 1) return std::nullopt;
+  const auto found = read_epilogue(group, start);
+  const bool plain = found && group.outputs[0] == found->result && !found->epilogue.bias && !found->epilogue.residual &&
+                     !found->epilogue.activation;
+  return plain ? found : std::nullopt;
 }
 
 std::optional<Contraction> as_stored_contraction(const Group& group) {

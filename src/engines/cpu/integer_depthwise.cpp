@@ -169,7 +169,7 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
     std::vector<float> weights;
     for (int64_t tap = 0; tap < s.taps(); ++tap)
       for (int64_t o = 0; o < s.channels; ++o) weights.push_back(static_cast<float>(weight_of(problem, tap, o)));
-    slide.pack(weights.data(), static_cast<float*>(to));
+    slide.pack(weights.data(), Form::floats, static_cast<float*>(to));
   });
   constexpr size_t kNone = SIZE_MAX;
   const auto place = [&](const Value* value) { return value ? index_of(group, value) : kNone; };

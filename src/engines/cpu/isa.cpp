@@ -67,14 +67,24 @@ struct alignas(64) RegisterShapes {
   std::array<uint16_t, 16> row_bytes{};
   std::array<uint8_t, 16> rows{};
 };
-constexpr RegisterShapes whole_registers() {
+constexpr RegisterShapes shapes_for(size_t elements) {
   RegisterShapes shapes;
-  for (size_t i = 0; i < 8; ++i) shapes.row_bytes[i] = 64, shapes.rows[i] = 16;
+  for (size_t i = 0; i < 8; ++i) {
+    shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? 4 * elements : 64);
+    shapes.rows[i] = static_cast<uint8_t>(i == 6 || i == 7 ? elements : 16);
+  }
   return shapes;
 }
-constexpr RegisterShapes kWhole = whole_registers();
+// In memory beforehand: GCC takes it that the intrinsic reads 8 bytes.
+constexpr std::array<RegisterShapes, 17> kShapes = [] {
+  std::array<RegisterShapes, 17> shapes;
+  for (size_t i = 0; i < shapes.size(); ++i) shapes[i] = shapes_for(i);
+  return shapes;
+}();
 
-__attribute__((target("amx-tile"))) void shape_registers() { _tile_loadconfig(&kWhole); }
+__attribute__((target("amx-tile"))) void shape_registers(int elements) {
+  _tile_loadconfig(&kShapes[static_cast<size_t>(elements)]);
+}
 __attribute__((target("amx-tile"))) void release_registers() { _tile_release(); }
 
 }  // namespace
@@ -86,8 +96,8 @@ bool machine_has_matrix_registers() { return machine().matrix_registers; }
 
 const char* to_string(Isa isa) { return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "none"; }
 
-MatrixRegisters::MatrixRegisters(bool used) : used_(used) {
-  if (used_) shape_registers();
+MatrixRegisters::MatrixRegisters(bool used, int elements) : used_(used) {
+  if (used_) shape_registers(elements);
 }
 MatrixRegisters::~MatrixRegisters() {
   if (used_) release_registers();

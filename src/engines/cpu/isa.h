@@ -21,10 +21,11 @@ const char* to_string(Isa isa);
 /// Floats in one vector register.
 inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
 
-/// While it lives, the thread's matrix registers have 16 rows of 64 bytes, which code for them needs. Does nothing unless `used`.
+/// While it lives, the thread's matrix registers have the shapes that code for them needs: registers 4 and 5 (A) 16 rows of so many
+/// elements of 4 bytes, 6 and 7 (B) so many rows of 16, the others 16 rows of 16. Does nothing unless `used`.
 class MatrixRegisters {
  public:
-  explicit MatrixRegisters(bool used);
+  explicit MatrixRegisters(bool used, int elements = 16);
   ~MatrixRegisters();
   MatrixRegisters(const MatrixRegisters&) = delete;
   MatrixRegisters& operator=(const MatrixRegisters&) = delete;

@@ -27,6 +27,15 @@ constexpr Form form_of(DType dtype) {
   return dtype == kBool ? Form::bools : dtype == kF16 ? Form::halves : dtype == kBF16 ? Form::brains : Form::floats;
 }
 
+/// How results of 16 bits are made of f32 sums. A residual may be narrow alone.
+struct NarrowEpilogue {
+  Form result = Form::floats, residual = Form::floats;
+  bool rounds_sum = false;     // before the bias, which comes last then
+  bool rounds_biased = false;  // before the residual
+  bool acts() const { return is_narrow(result) || is_narrow(residual); }
+  friend bool operator==(const NarrowEpilogue&, const NarrowEpilogue&) = default;
+};
+
 /// An element of f16 as a float, also where processors flush denormals.
 constexpr float wide_half(uint16_t half) {
   const uint32_t bits = half, exponent = bits & 0x7c00, magnitude = (bits & 0x7fff) << 13;

@@ -8,7 +8,7 @@
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
-#include "engines/cpu/window.h"
+#include "engines/cpu/tile_step.h"
 #include "support/memory.h"
 
 namespace cairn {
@@ -33,24 +33,40 @@ struct Separable {
   std::optional<ChainedConv> first, last;
   ChainedConv depthwise;
   SlideSpec slide;
+  ConvSpec first_spec, last_spec;
 };
 
-/// The contraction `node` and what follows it in the group, up to the next contraction.
+/// The contraction `node` and what follows it in the group, up to the next contraction, with the casts that widen operands.
 std::optional<ChainedConv> part_from(const Group& group, const Node& node) {
   ChainedConv part;
-  std::vector<const Node*> nodes{&node};
+  std::vector<const Node*> nodes;
+  const auto contains = [](const std::vector<const Node*>& all, const Node* one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  const auto add = [&](const Node& each) {
+    for (const Value* input : each.inputs)
+      if (input->producer && is_widening(*input->producer) && contains(group.nodes, input->producer) &&
+          !contains(nodes, input->producer))
+        nodes.push_back(input->producer);
+    nodes.push_back(&each);
+  };
+  add(node);
   const Value* made = node.result(0);
   for (const Node* each : group.nodes) {
     if (std::find(each->inputs.begin(), each->inputs.end(), made) == each->inputs.end()) continue;
     if (each->op->has(kContraction)) break;
-    nodes.push_back(each);
+    add(*each);
     made = each->result(0);
+  }
+  if (is_widening(*nodes.back())) {  // for the next contraction
+    made = nodes.back()->inputs[0];
+    nodes.pop_back();
   }
   for (const Node* each : nodes)
     for (const Value* input : each->inputs) {
-      const bool inside = input->producer && std::find(nodes.begin(), nodes.end(), input->producer) != nodes.end();
       auto& inputs = part.group.inputs;
-      if (!inside && std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+      if (!contains(nodes, input->producer) && std::find(inputs.begin(), inputs.end(), input) == inputs.end())
+        inputs.push_back(input);
     }
   part.group.nodes = std::move(nodes);
   part.group.outputs = {made};
@@ -67,7 +83,7 @@ std::vector<ChainedConv> convolutions_of(const Group& group) {
   for (const Node* node : group.nodes) {
     if (!node->op->has(kContraction)) continue;
     auto part = part_from(group, *node);
-    if (!part || (!parts.empty() && node->inputs[0] != parts.back().contraction.result)) return {};
+    if (!part || (!parts.empty() && source_of(group, node->inputs[0]) != parts.back().contraction.result)) return {};
     nodes += part->group.nodes.size();
     parts.push_back(std::move(*part));
   }
@@ -76,15 +92,22 @@ std::vector<ChainedConv> convolutions_of(const Group& group) {
   return whole ? std::move(parts) : std::vector<ChainedConv>();
 }
 
+/// A constant as floats, or nothing for no value.
+std::vector<float> floats_of(const Value* value) {
+  const Tensor* constant = value ? constant_of(value) : nullptr;
+  std::vector<float> floats(constant ? static_cast<size_t>(constant->count()) : 0);
+  if (constant) widen(form_of(constant->dtype()), constant->count(), constant->data(), floats.data());
+  return floats;
+}
+
 double bytes_between(const Value* value) {
-  return 4. * static_cast<double>(dim(value, 1) * dim(value, 2) * last_dim(value));
+  return static_cast<double>(value->type.dtype.bits / 8 * dim(value, 1) * dim(value, 2) * last_dim(value));
 }
 
 Refusal read_separable(const Group& group, Separable& s) {
   const size_t contractions = static_cast<size_t>(std::count_if(
       group.nodes.begin(), group.nodes.end(), [](const Node* node) { return node->op->has(kContraction); }));
   if (contractions < 2 || contractions > 3) return "is not two or three convolutions";
-  if (auto reason = not_f32(group)) return reason;
   std::vector<ChainedConv> parts = convolutions_of(group);
   const auto depthwise =
       std::find_if(parts.begin(), parts.end(), [](const ChainedConv& part) { return is_depthwise(part.node()); });
@@ -99,11 +122,8 @@ Refusal read_separable(const Group& group, Separable& s) {
     if (part.epilogue().residual && (depth || !last)) return "adds a residual on the way";
   }
   const Node& node = depthwise->node();
-  s.slide = slide_of(node, {dim(node.inputs[1], 0), dim(node.inputs[1], 1)});
+  if (auto reason = read_depthwise(depthwise->group, s.slide)) return reason;
   if (s.slide.d != 1 || s.slide.kd != 1 || s.slide.n != dim(node.inputs[0], 0)) return "has other dims";
-  s.slide.channels = depthwise->channels(), s.slide.multiplier = depthwise->channels() / last_dim(node.inputs[0]);
-  s.slide.activation = activation_of(depthwise->epilogue());
-  if (auto reason = Slide::refuses(s.slide, machine_isa())) return reason;
   if (!Slide::goes_by_rows(s.slide)) return "rows are short";
   double between = 0;
   for (size_t i = 0; i + 1 < parts.size(); ++i) between += bytes_between(parts[i].contraction.result);
@@ -111,6 +131,10 @@ Refusal read_separable(const Group& group, Separable& s) {
   const bool has_first = depthwise != parts.begin(), has_last = depthwise + 1 != parts.end();
   if (has_first) s.first = parts.front();
   if (has_last) s.last = parts.back();
+  if (has_first)
+    if (auto reason = read_pixel_product(s.first->group, s.first_spec)) return reason;
+  if (has_last)
+    if (auto reason = read_pixel_product(s.last->group, s.last_spec)) return reason;
   s.depthwise = parts[has_first ? 1 : 0];
   return std::nullopt;
 }
@@ -118,10 +142,7 @@ Refusal read_separable(const Group& group, Separable& s) {
 /// Products of some pixels, of the numbers that came up while the step was made.
 class PixelProduct {
  public:
-  PixelProduct(const ChainedConv& part, const Group& group, MakeContext& context) {
-    spec_.ic = last_dim(part.node().inputs[0]), spec_.oc = part.channels();
-    spec_.residual = part.epilogue().residual != nullptr;
-    spec_.activation = activation_of(part.epilogue());
+  PixelProduct(const ChainedConv& part, const ConvSpec& spec, const Group& group, MakeContext& context) : spec_(spec) {
     if (part.epilogue().residual) residual_ = index_of(group, part.epilogue().residual);
     const Conv& conv = for_pixels(most_pixels(machine_isa(), 1) * 2);
     const Tensor& weights = *constant_of(part.node().inputs[1]);
@@ -132,7 +153,9 @@ class PixelProduct {
     const size_t floats = conv.bias_size();
     bias_ = context.packer.packed(
         bias ? *bias : zero, fmt::format("{}{}", bias ? "bias" : "zeros", floats), floats * sizeof(float),
-        [&](void* to) { conv.pack_bias(bias ? bias->values<float>().data() : nullptr, static_cast<float*>(to)); });
+        [&](void* to) {
+          conv.pack_bias(bias ? floats_of(part.epilogue().bias).data() : nullptr, static_cast<float*>(to));
+        });
     layout_ = conv.layout();
   }
 
@@ -149,11 +172,21 @@ class PixelProduct {
 
   /// The index of the group's input that is added, or nothing.
   std::optional<size_t> residual() const { return residual_; }
-  int64_t made() const { return spec_.oc; }
-  int64_t read() const { return spec_.ic; }
-  void run(int64_t pixels, const float* x, const float* residual, float* y) const {
+  /// Bytes of a pixel of y, of the residual and of x.
+  int64_t made() const { return spec_.oc * bytes_of(spec_.narrow.result); }
+  int64_t added() const { return spec_.oc * bytes_of(spec_.narrow.residual); }
+  int64_t read() const {
+    return spec_.ic * (spec_.arithmetic == Arithmetic::pairs ? 4 : bytes_of(spec_.x_form));
+  }
+  /// Floats in which x is widened.
+  size_t widened_size() const {
+    size_t most = 0;
+    for (const auto& [pixels, conv] : convs_) most = std::max(most, conv->widened_size(1));
+    return most;
+  }
+  void run(int64_t pixels, const char* x, const char* residual, char* y, float* scratch) const {
     convs_.at(pixels)->run(serial_executor(), x, static_cast<const float*>(packed_.get()),
-                           static_cast<const float*>(bias_.get()), residual ? residual : y, y);
+                           static_cast<const float*>(bias_.get()), residual ? residual : y, y, scratch);
   }
 
  private:
@@ -168,18 +201,17 @@ class SeparableStep final : public Step {
  public:
   SeparableStep(const Group& group, const Separable& s, MakeContext& context)
       : spec_(s.slide), slide_(s.slide, machine_isa()), threads_(std::max(1, context.threads)) {
-    if (s.first) first_.emplace(*s.first, group, context);
-    if (s.last) last_.emplace(*s.last, group, context);
+    if (s.first) first_.emplace(*s.first, s.first_spec, group, context);
+    if (s.last) last_.emplace(*s.last, s.last_spec, group, context);
     x_ = index_of(group, (s.first ? *s.first : s.depthwise).node().inputs[0]);
     const Tensor& kernel = *constant_of(s.depthwise.node().inputs[1]);
     packed_ = context.packer.packed(kernel, slide_.layout(), slide_.packed_size() * sizeof(float), [&](void* to) {
-      slide_.pack(kernel.values<float>().data(), static_cast<float*>(to));
+      slide_.pack(kernel.data(), form_of(kernel.dtype()), static_cast<float*>(to));
     });
     const Value* bias = s.depthwise.epilogue().bias;
-    const Tensor* biases = bias ? constant_of(bias) : nullptr;
     bias_.resize(slide_.bias_size());
-    slide_.pack_bias(biases ? biases->values<float>().data() : nullptr, bias_.data());
-    const int64_t row = 4 * ((first_ ? spec_.stride_h * wide_row() : 0) + (last_ ? made_row() : 0));
+    slide_.pack_bias(bias ? floats_of(bias).data() : nullptr, bias_.data());
+    const int64_t row = (first_ ? spec_.stride_h * wide_row() : 0) + (last_ ? made_row() : 0);
     band_ = std::clamp<int64_t>(kBandBytes / std::max<int64_t>(1, row), 2, spec_.oh);
     parts_ = threads_ == 1 ? 1 : std::min<int64_t>(spec_.oh, 2 * threads_);
     for (int64_t part = 0; part < parts_; ++part)
@@ -193,9 +225,8 @@ class SeparableStep final : public Step {
   void run(const StepArgs& args) const override {
     Executor& executor = args.executor.width() > threads_ ? serial_executor() : args.executor;
     executor.run(static_cast<int>(spec_.n * parts_), [&](int chunk, int worker) {
-      auto* scratch =
-          reinterpret_cast<float*>(static_cast<char*>(args.workspace) + static_cast<size_t>(worker) * scratch_bytes());
-      run_part(chunk / parts_, chunk % parts_, args, scratch, scratch + wide_floats());
+      char* scratch = static_cast<char*>(args.workspace) + static_cast<size_t>(worker) * scratch_bytes();
+      run_part(chunk / parts_, chunk % parts_, args, scratch, scratch + wide_bytes());
     });
   }
 
@@ -227,36 +258,42 @@ class SeparableStep final : public Step {
     }
   }
 
-  void run_part(int64_t image, int64_t part, const StepArgs& args, float* wide, float* made) const {
+  void run_part(int64_t image, int64_t part, const StepArgs& args, char* wide, char* made) const {
     const SlideSpec& s = spec_;
-    const float* x = input(args, x_) + image * s.h * s.w * (first_ ? first_->read() : s.in_channels());
-    float* const y = output(args) + image * s.oh * s.ow * (last_ ? last_->made() : s.channels);
+    auto* widened = reinterpret_cast<float*>(made + made_bytes());
+    const char* x = input<char>(args, x_) + image * s.h * (first_ ? s.w * first_->read() : wide_row());
+    char* const y = output<char>(args) + image * s.oh * (last_ ? s.ow * last_->made() : made_row());
     const auto at = last_ ? last_->residual() : std::nullopt;
-    const float* residual = at ? input(args, *at) + image * s.oh * s.ow * last_->made() : nullptr;
+    const char* residual = at ? input<char>(args, *at) + image * s.oh * s.ow * last_->added() : nullptr;
     int64_t held = 0;  // the first row in `wide`
     each_band(part, [&](const Band& band) {
       if (first_) {
         if (band.fresh > band.begin && band.begin != held)
           std::memmove(wide, wide + (band.begin - held) * wide_row(),
-                       static_cast<size_t>((band.fresh - band.begin) * wide_row()) * sizeof(float));
+                       static_cast<size_t>((band.fresh - band.begin) * wide_row()));
         held = band.begin;
         if (band.end > band.fresh)
           first_->run((band.end - band.fresh) * s.w, x + band.fresh * s.w * first_->read(), nullptr,
-                      wide + (band.fresh - held) * wide_row());
+                      wide + (band.fresh - held) * wide_row(), widened);
       }
       slide_.run_rows(band.first, band.last, first_ ? wide - held * wide_row() : x,
                       static_cast<const float*>(packed_.get()), bias_.data(),
                       last_ ? made - band.first * made_row() : y);
-      const int64_t to = band.first * s.ow * (last_ ? last_->made() : 0);
-      if (last_) last_->run((band.last - band.first) * s.ow, made, residual ? residual + to : nullptr, y + to);
+      const int64_t to = band.first * s.ow;
+      if (last_)
+        last_->run((band.last - band.first) * s.ow, made, residual ? residual + to * last_->added() : nullptr,
+                   y + to * last_->made(), widened);
     });
   }
 
-  int64_t wide_row() const { return spec_.w * spec_.in_channels(); }
-  int64_t made_row() const { return spec_.ow * spec_.channels; }
-  size_t wide_floats() const { return first_ ? static_cast<size_t>((most_wide_ * wide_row() + 15) / 16 * 16) : 0; }
+  // Bytes.
+  int64_t wide_row() const { return spec_.w * spec_.in_channels() * bytes_of(spec_.x_form); }
+  int64_t made_row() const { return spec_.ow * spec_.channels * bytes_of(spec_.narrow.result); }
+  size_t wide_bytes() const { return first_ ? whole_lines(static_cast<size_t>(most_wide_ * wide_row())) : 0; }
+  size_t made_bytes() const { return last_ ? whole_lines(static_cast<size_t>(band_ * made_row())) : 0; }
   size_t scratch_bytes() const {
-    return whole_lines((wide_floats() + (last_ ? static_cast<size_t>(band_ * made_row()) : 0)) * sizeof(float));
+    const size_t widened = std::max(first_ ? first_->widened_size() : 0, last_ ? last_->widened_size() : 0);
+    return wide_bytes() + made_bytes() + whole_lines(widened * sizeof(float));
   }
 
   SlideSpec spec_;

@@ -1,16 +1,13 @@
 // What the generators of tiles share: registers, the walk over kernel rows, and the code behind the sums (tile_epilogue.cpp).
 #pragma once
 
-#include <xbyak/xbyak.h>
-
-#include <vector>
-
+#include "engines/cpu/form_code.h"
 #include "engines/cpu/tile_jit.h"
 
 namespace cairn {
 
 /// Arguments of the code: rdi = a, rsi = b, rdx = c, rcx = bias, r8 = residual. r10, r11: current run; ebx: counter of rows.
-class TileCode : public Xbyak::CodeGenerator, public TileKernel {
+class TileCode : public FormCode, public TileKernel {
  protected:
   explicit TileCode(const TileSpec& spec);
 
@@ -23,33 +20,23 @@ class TileCode : public Xbyak::CodeGenerator, public TileKernel {
   void emit_numbers();
 
   bool integers() const { return is_integer(spec_.arithmetic); }
-  int registers() const { return spec_.isa == Isa::avx512 ? 32 : 16; }
-  int vector_bytes() const { return lanes(spec_.isa) * 4; }
   PanelLayout layout() const {
     return {spec_.stored, 0, spec_.vectors * lanes(spec_.isa), spec_.block_steps, spec_.zeros};
   }
   int panel_bytes() const { return static_cast<int>(spec_.b_step_bytes ? spec_.b_step_bytes : layout().bytes_of(1)); }
-  Xbyak::Xmm reg(int i) const {
-    return spec_.isa == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
-  }
   Xbyak::Xmm accumulator(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
   Xbyak::Xmm panel(int vector) const { return reg(pixels_ * vectors_ + vector); }
   Xbyak::Address parameter(int row, int vector) const {
     return ptr[rcx + row * spec_.vectors * vector_bytes() + vector * vector_bytes()];
   }
-  void clear(const Xbyak::Xmm& sum);
-  /// The address of a vector of this number behind the code.
-  Xbyak::Address number(uint32_t bits);
-  Xbyak::Address number(float value);
 
   const TileSpec spec_;
-  int vectors_ = 0, tail_ = 0, pixels_ = 0, first_ = 0, broadcasts_ = 0;
+  int vectors_ = 0, pixels_ = 0, first_ = 0, broadcasts_ = 0;
 
  private:
   bool is_tail(int vector) const { return tail_ != 0 && vector == vectors_ - 1; }
   /// Of C and of the residual, in elements.
   int64_t element(int pixel, int vector) const { return (first_ + pixel) * spec_.c_stride + vector * lanes(spec_.isa); }
-  void set_number(const Xbyak::Xmm& target, float value);
   void finish();
   void finish_narrow();
   void finish_integers();
@@ -57,22 +44,13 @@ class TileCode : public Xbyak::CodeGenerator, public TileKernel {
   bool packs_bytes() const;
   void finish_packed_bytes();
   void clip(const Xbyak::Xmm& sum, float low, float high);
-  void prepare_tail(const Xbyak::Xmm& spare);
   void add_residual(const Xbyak::Xmm& sum, int offset, bool tail);
   void store(const Xbyak::Xmm& sum, int offset, bool tail);
-  void round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other, Form form);
-  void round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other);
-  Xbyak::Xmm half_of(const Xbyak::Xmm& whole) const;
-  void load_elements(const Xbyak::Xmm& to, const Xbyak::RegExp& at, Form form, bool tail);
-  void store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other,
-                      Form form, bool tail);
   void load_residual(const Xbyak::Xmm& to, int offset, bool tail);
   void store_bytes(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, int offset, bool tail);
 
-  std::vector<uint32_t> numbers_;
-  Xbyak::Label numbers_at_, order_at_;
+  Xbyak::Label order_at_;
   bool ordered_ = false;  // the order of packed bytes is in use
-  int mask_ = 0;
 };
 
 }  // namespace cairn

@@ -321,6 +321,7 @@ std::string key_of(const TileSpec& spec) {
   append(key, spec.narrow);
   append(key, spec.brain_products);
   append(key, spec.ahead_lines);
+  append(key, spec.matrix_steps);
   append(key, spec.activation.kind);
   append(key, spec.activation.low);
   append(key, spec.activation.high);

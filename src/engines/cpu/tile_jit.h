@@ -39,15 +39,6 @@ constexpr bool is_integer(Arithmetic arithmetic) {
   return arithmetic == Arithmetic::bytes || arithmetic == Arithmetic::words;
 }
 
-/// How results of 16 bits are made of f32 sums. A residual may be narrow alone.
-struct NarrowEpilogue {
-  Form result = Form::floats, residual = Form::floats;
-  bool rounds_sum = false;     // before the bias, which comes last then
-  bool rounds_biased = false;  // before the residual
-  bool acts() const { return is_narrow(result) || is_narrow(residual); }
-  friend bool operator==(const NarrowEpilogue&, const NarrowEpilogue&) = default;
-};
-
 /// How floats of B lie in memory.
 enum class Stored : uint8_t {
   floats,
@@ -129,6 +120,7 @@ struct TileSpec {
   // runs that are no whole 16 elements.
   std::vector<PixelGroup> groups;
   int64_t a_pixel_bytes = 0;  // between pixels in one row of the image
+  int matrix_steps = 0;       // of k that registers of A and B have
   int ahead_lines = 0;        // floats: lines of memory that the code fetches meanwhile, for later tiles
   // Integers: the start value of pixel i is row start_rows[i] of the parameters; scale and bias are the rows from `rows` on.
   std::vector<int> start_rows;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
@@ -33,6 +35,8 @@ struct TileProblem {
     int64_t x, weights;  // of one product, in elements; the results are contiguous
   };
   std::vector<Offsets> offsets = {{0, 0}};
+  // Pairs of an odd number of channels: x, of these sizes, is copied with a channel of zeros and zeros for what is outside.
+  std::optional<ConvSpec> odd;
 };
 
 Refusal read_conv(TileProblem& problem) {
@@ -121,12 +125,24 @@ Refusal read_stored(TileProblem& problem) {
   return std::nullopt;
 }
 
-/// Whether x and weights are bf16 with pairs of channels side by side in both.
+/// Whether x and weights are bf16 with pairs of channels side by side in both, or in copies with one more.
 bool can_pair(const TileProblem& problem) {
   const ConvSpec& spec = problem.spec;
   const bool dot = machine_has_brain_products() && spec.x_form == Form::brains &&
                    (spec.weights_form == Form::brains || spec.precision == Form::brains);
-  return dot && spec.ic % 2 == 0 && spec.ic > 0 && !spec.transposed_x;
+  const bool even = spec.ic % 2 == 0 || (constant_of(problem.weights) && problem.offsets.size() == 1);
+  return dot && even && spec.ic > 0 && !spec.transposed_x;
+}
+
+/// The same convolution of images that hold all that windows read.
+ConvSpec with_zeros_around(ConvSpec s) {
+  const auto reach = [](int64_t out, int64_t taps, int64_t stride, int64_t dilation) {
+    return (out - 1) * stride + (taps - 1) * dilation + 1;
+  };
+  s.d = reach(s.od, s.kd, s.stride_d, s.dilation_d), s.h = reach(s.oh, s.kh, s.stride_h, s.dilation_h);
+  s.w = reach(s.ow, s.kw, s.stride_w, s.dilation_w);
+  s.pad_front = s.pad_top = s.pad_left = 0;
+  return s;
 }
 
 /// Types of the operands and the result.
@@ -141,7 +157,8 @@ Refusal read_forms(const Group& group, TileProblem& problem) {
   spec.narrow = narrow_of(group, epilogue);
   if (can_pair(problem)) {
     spec.arithmetic = Arithmetic::pairs;
-    spec.ic /= 2;
+    if (spec.ic % 2 != 0) problem.odd = std::exchange(spec, with_zeros_around(spec));
+    spec.ic = (spec.ic + 1) / 2;
   }
   for (const Value* value : {problem.x, epilogue.bias, epilogue.residual})
     if (const Value* source = value ? source_of(group, value) : nullptr;
@@ -181,6 +198,46 @@ bool reads_far_rows(const TileProblem& problem) {
          problem.offsets.size() == 1 && spec.ic >= kManyRows && spec.w >= kLeast && spec.oc >= kLeast;
 }
 
+/// Pixels of an odd number of channels, with a zero behind each.
+void pad_pixels(const uint16_t* from, int64_t pixels, int64_t channels, uint16_t* to) {
+  int64_t i = 0;
+  for (; channels == 3 && i + 1 < pixels; ++i) {
+    uint64_t pixel = 0;
+    std::memcpy(&pixel, from + i * 3, sizeof(pixel));
+    pixel &= 0xffffffffffff;
+    std::memcpy(to + i * 4, &pixel, sizeof(pixel));
+  }
+  for (; i < pixels; ++i) {
+    std::copy_n(from + i * channels, channels, to + i * (channels + 1));
+    to[i * (channels + 1) + channels] = 0;
+  }
+}
+
+/// Images as with_zeros_around() wants them for `s`.
+void pad_images(Executor& executor, const ConvSpec& s, const uint16_t* from, uint16_t* to) {
+  const ConvSpec padded = with_zeros_around(s);
+  const int64_t channels = s.ic + 1, left = std::min(s.pad_left, padded.w),
+                inside = std::clamp<int64_t>(padded.w - left, 0, s.w);
+  for_each(executor, s.n * padded.d * padded.h, padded.w * channels, [&](int64_t row) {
+    const int64_t y = row % padded.h - s.pad_top, z = row / padded.h % padded.d - s.pad_front;
+    uint16_t *const start = to + row * padded.w * channels, *const end = start + padded.w * channels;
+    if (y < 0 || y >= s.h || z < 0 || z >= s.d) return std::fill(start, end, 0);
+    uint16_t* const first = std::fill_n(start, left * channels, 0);
+    const int64_t image = row / (padded.h * padded.d);
+    pad_pixels(from + ((image * s.d + z) * s.h + y) * s.w * s.ic, inside, s.ic, first);
+    std::fill(first + inside * channels, end, 0);
+  });
+}
+
+/// Blocks of memory with zeros behind each.
+std::vector<char> with_zeros(const void* from, int64_t blocks, int64_t bytes, int64_t zeros) {
+  std::vector<char> padded(static_cast<size_t>(blocks * (bytes + zeros)));
+  for (int64_t i = 0; i < blocks; ++i)
+    std::memcpy(padded.data() + i * (bytes + zeros), static_cast<const char*>(from) + i * bytes,
+                static_cast<size_t>(bytes));
+  return padded;
+}
+
 const float* floats(const void* data) { return static_cast<const float*>(data); }
 
 constexpr size_t kNone = StepBias::kNone;
@@ -188,7 +245,7 @@ constexpr size_t kNone = StepBias::kNone;
 class TileStep final : public Step {
  public:
   TileStep(const Group& group, TileProblem problem, MakeContext& context)
-      : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed),
+      : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed), odd_(problem.odd),
         offsets_(std::move(problem.offsets)), workers_(context.threads) {
     const Epilogue& epilogue = problem.contraction.epilogue;
     x_ = index_of(group, problem.x);
@@ -208,6 +265,11 @@ class TileStep final : public Step {
     const void* x = args.inputs[x_];
     Executor& all = args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
+    if (odd_) {
+      auto* even = reinterpret_cast<uint16_t*>(scratch);
+      pad_images(args.executor, *odd_, static_cast<const uint16_t*>(x), even);
+      x = even, scratch += padded_floats();
+    }
     if (expands_) return expand(all, x, scratch, bias, residual, y);
     if ((packed_ && offsets_.size() == 1) || keeps_)
       return conv_.run(is_narrow(spec_.x_form) ? all : args.executor, x, floats(keeps_ ? args.kept : packed_.get()),
@@ -257,7 +319,7 @@ class TileStep final : public Step {
   size_t workspace() const override {
     if (expands_) return bias_.workspace() + (expanded_floats() + conv_.widened_size(1)) * 4;
     const bool whole = (packed_ && offsets_.size() == 1) || keeps_;
-    return bias_.workspace() + (whole ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
+    return bias_.workspace() + padded_floats() * 4 + (whole ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
   }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
@@ -273,6 +335,8 @@ class TileStep final : public Step {
   static const void* place(const void* data, int64_t at, Form form) {
     return static_cast<const char*>(data) + at * bytes_of(form);
   }
+  int64_t pixels() const { return spec_.n * spec_.d * spec_.h * spec_.w; }
+  size_t padded_floats() const { return odd_ ? static_cast<size_t>((pixels() * spec_.ic + 15) / 16 * 16) : 0; }
   /// Packs each matrix of constant weights once, unless panels would be mostly padding.
   void pack(const Tensor& weights, MakeContext& context) {
     std::vector<int64_t> starts;
@@ -284,10 +348,17 @@ class TileStep final : public Step {
     for (const TileProblem::Offsets& each : offsets_)
       matrices_.push_back(
           static_cast<size_t>(std::lower_bound(starts.begin(), starts.end(), each.weights) - starts.begin()));
-    const std::string name = conv_.layout() + (transposed_ ? "t" : "") + (count > 1 ? fmt::format(" x {}", count) : "");
+    std::vector<char> even;
+    if (odd_) {
+      const int64_t channels = odd_->ic, beside = transposed_ ? 1 : spec_.oc,
+                    blocks = transposed_ ? spec_.oc : spec_.taps(), bytes = bytes_of(spec_.weights_form);
+      even = with_zeros(weights.data(), blocks, channels * beside * bytes, beside * bytes);
+    }
+    const void* from = odd_ ? even.data() : weights.data();
+    const std::string name = conv_.layout() + (odd_ ? " padded" : "") + (transposed_ ? "t" : "") + (count > 1 ? fmt::format(" x {}", count) : "");
     packed_ = context.packer.packed(weights, name, count * size * 4, [&](void* to) {
       for (size_t i = 0; i < count; ++i)
-        conv_.pack(place(weights.data(), starts[i], spec_.weights_form), static_cast<float*>(to) + i * size,
+        conv_.pack(place(from, starts[i], spec_.weights_form), static_cast<float*>(to) + i * size,
                    transposed_);
     });
   }
@@ -328,6 +399,7 @@ class TileStep final : public Step {
   Conv conv_;
   ConvSpec spec_;
   bool transposed_;
+  std::optional<ConvSpec> odd_;
   std::vector<TileProblem::Offsets> offsets_;
   int workers_;
   size_t x_, weights_, residual_;
@@ -342,27 +414,29 @@ class TileStep final : public Step {
 /// Depthwise convolution and pooling.
 class SlideStep final : public Step {
  public:
-  SlideStep(const char* name, const SlideSpec& spec) : slide_(spec, machine_isa()), name_(name) {}
+  SlideStep(const char* name, const Group& group, const Contraction& contraction, const SlideSpec& spec)
+      : slide_(spec, machine_isa()), name_(name), x_(index_of(group, contraction.node->inputs[0])),
+        same_form_(spec.narrow.residual == spec.narrow.result) {}
 
   void read(const Group& group, const Contraction& contraction, MakeContext& context) {
     const Epilogue& epilogue = contraction.epilogue;
-    x_ = index_of(group, contraction.node->inputs[0]);
     kernel_ = index_of(group, contraction.node->inputs[1]);
     if (epilogue.residual) residual_ = index_of(group, epilogue.residual);
     bias_.read(group, slide_, epilogue, context);
     if (const Tensor* kernel = constant_of(contraction.node->inputs[1]))
       packed_ = context.packer.packed(*kernel, slide_.layout(), slide_.packed_size() * 4, [&](void* to) {
-        slide_.pack(kernel->values<float>().data(), static_cast<float*>(to));
+        slide_.pack(kernel->data(), form_of(kernel->dtype()), static_cast<float*>(to));
       });
+    kernel_form_ = form_in(group, contraction.node->inputs[1]);
   }
 
   void run(const StepArgs& args) const override {
     const float* bias = bias_.get(args, static_cast<char*>(args.workspace));
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
-    if (kernel_ != kNone && !packed_) slide_.pack(floats(args.inputs[kernel_]), scratch);
-    const float* residual = residual_ == kNone ? nullptr : floats(args.inputs[residual_]);
-    slide_.run(args.executor, floats(args.inputs[x_]), packed_ ? floats(packed_.get()) : scratch, bias, residual,
-               static_cast<float*>(args.outputs[0]));
+    if (kernel_ != kNone && !packed_) slide_.pack(args.inputs[kernel_], kernel_form_, scratch);
+    const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
+    slide_.run(args.executor, args.inputs[x_], packed_ ? floats(packed_.get()) : scratch, bias, residual,
+               args.outputs[0]);
   }
 
   std::string kernel() const override { return fmt::format("cpu/{} {}", name_, slide_.describe()); }
@@ -371,22 +445,34 @@ class SlideStep final : public Step {
     return input == x_ || input == residual_ || input == bias_.input() || (input == kernel_ && !packed_);
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
+    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input() &&
+                       same_form_;
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
  private:
   Slide slide_;
   const char* name_;
-  size_t x_ = 0, kernel_ = kNone, residual_ = kNone;
+  size_t x_, kernel_ = kNone, residual_ = kNone;
+  bool same_form_;
+  Form kernel_form_ = Form::floats;
   std::shared_ptr<const void> packed_;
   StepBias bias_;
 };
 
-Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& spec) {
+/// The forms of what the group reads and makes.
+Refusal read_slide_forms(const Group& group, const Contraction& contraction, SlideSpec& spec) {
+  if (auto reason = not_floats(group)) return reason;
+  for (const Value* value : contraction.node->inputs)
+    if (precision_in(group, value) != Form::floats) return "an operand is rounded";
+  spec.x_form = form_in(group, contraction.node->inputs[0]);
+  spec.narrow = narrow_of(group, contraction.epilogue);
+  return std::nullopt;
+}
+
+Refusal read_depthwise_step(const Group& group, Contraction& contraction, SlideSpec& spec) {
   const auto found = as_contraction(group);
   if (!found || !is_convolution(*found->node, ConvRole::forward)) return "is no convolution";
-  if (auto reason = not_f32(group)) return reason;
   contraction = *found;
   const Node& node = *contraction.node;
   const int64_t channels = last_dim(node.inputs[0]), made = last_dim(node.inputs[1]);
@@ -394,16 +480,19 @@ Refusal read_depthwise(const Group& group, Contraction& contraction, SlideSpec& 
   Dims window = node.inputs[1]->type.shape.sizes();
   window.resize(window.size() - 2);
   spec = slide_of(node, window);
+  if (auto reason = read_slide_forms(group, contraction, spec)) return reason;
   spec.channels = made, spec.multiplier = made / channels;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
   return Slide::refuses(spec, machine_isa());
 }
 
-Refusal read_pool(const Group& group, SlideSpec& spec) {
-  if (group.nodes.size() != 1 || !is_pooling(group.last())) return "is no pooling";
-  if (auto reason = not_f32(group)) return reason;
-  spec = pooling_of(group.last());
+Refusal read_pool(const Group& group, Contraction& contraction, SlideSpec& spec) {
+  const auto found = as_pooling(group);
+  if (!found) return "is no pooling";
+  contraction = *found;
+  spec = pooling_of(*contraction.node);
+  if (auto reason = read_slide_forms(group, contraction, spec)) return reason;
   return Slide::refuses(spec, machine_isa());
 }
 
@@ -428,32 +517,48 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
   return std::make_unique<TileStep>(group, std::move(problem), context);
 }
 
-Refusal refuses_depthwise(const Group& group) {
+Refusal read_pixel_product(const Group& group, ConvSpec& spec) {
+  TileProblem problem;
+  if (auto reason = read_tile(group, problem)) return reason;
+  if (!constant_of(problem.weights) || problem.stored || problem.odd) return "weights are not as they are read";
+  spec = problem.spec;
+  spec.n = spec.h = spec.oh = 1;
+  return std::nullopt;
+}
+
+Refusal read_depthwise(const Group& group, SlideSpec& spec) {
   Contraction contraction;
+  return read_depthwise_step(group, contraction, spec);
+}
+
+Refusal refuses_depthwise(const Group& group) {
   SlideSpec spec;
-  return read_depthwise(group, contraction, spec);
+  return read_depthwise(group, spec);
 }
 
 std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext& context) {
   Contraction contraction;
   SlideSpec spec;
-  const Refusal refusal = read_depthwise(group, contraction, spec);
+  const Refusal refusal = read_depthwise_step(group, contraction, spec);
   CHECK(!refusal, "{}", *refusal);
-  auto step = std::make_unique<SlideStep>("depthwise", spec);
+  auto step = std::make_unique<SlideStep>("depthwise", group, contraction, spec);
   step->read(group, contraction, context);
   return step;
 }
 
 Refusal refuses_pool(const Group& group) {
+  Contraction pooling;
   SlideSpec spec;
-  return read_pool(group, spec);
+  return read_pool(group, pooling, spec);
 }
 
 std::unique_ptr<Step> make_pool(const Group& group, MakeContext&) {
+  Contraction pooling;
   SlideSpec spec;
-  const Refusal refusal = read_pool(group, spec);
+  const Refusal refusal = read_pool(group, pooling, spec);
   CHECK(!refusal, "{}", *refusal);
-  return std::make_unique<SlideStep>(spec.work == WindowWork::maximum ? "max_pool" : "average_pool", spec);
+  const char* name = spec.work == WindowWork::maximum ? "max_pool" : "average_pool";
+  return std::make_unique<SlideStep>(name, group, pooling, spec);
 }
 
 }  // namespace cairn

@@ -1,12 +1,13 @@
 #include "engines/cpu/window.h"
 
 #include <fmt/format.h>
-#include <xbyak/xbyak.h>
 
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <map>
 
+#include "engines/cpu/form_code.h"
 #include "engines/cpu/kernel_store.h"
 #include "engines/cpu/slide_tile.h"
 #include "support/error.h"
@@ -23,6 +24,11 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Enough independent sums to hide the latency of a multiply-add, few enough to leave registers for the other values.
 int64_t most_tile_pixels(Isa isa) { return isa == Isa::avx512 ? 14 : 10; }
+
+const void* place(const void* data, int64_t at, Form form) {
+  return static_cast<const char*>(data) + at * bytes_of(form);
+}
+void* place(void* data, int64_t at, Form form) { return static_cast<char*>(data) + at * bytes_of(form); }
 
 template <class T>
 void append_bytes(std::string& key, const T& value) {
@@ -51,6 +57,9 @@ std::string key_of(const SlideSpec& spec, Isa isa) {
   append_bytes(key, spec.activation.kind);
   append_bytes(key, spec.activation.low);
   append_bytes(key, spec.activation.high);
+  for (Form form : {spec.x_form, spec.narrow.result, spec.narrow.residual}) append_bytes(key, form);
+  append_bytes(key, spec.narrow.rounds_sum);
+  append_bytes(key, spec.narrow.rounds_biased);
   return key;
 }
 
@@ -58,10 +67,12 @@ std::string key_of(const SlideSpec& spec, Isa isa) {
 
 // Arguments: rdi = x, rsi = packed, rdx = y, rcx = residual, r8 = number of whole vectors of channels, r9 = whether to
 // handle the remaining channels; r10 = bias, loaded from the stack.
-class Slide::Code final : public Xbyak::CodeGenerator {
+class Slide::Code final : public FormCode {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
-      : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), spec_(spec), wide_(isa == Isa::avx512), tile_(tile) {
+      : FormCode(isa, isa == Isa::avx512 && machine_has_brain_products(),
+                 static_cast<int>(spec.channels % lanes(isa))),
+        spec_(spec), wide_(isa == Isa::avx512), tile_(tile) {
     Xbyak::Label loop, rest, end;
     mov(r10, ptr[rsp + 8]);
     load_numbers();
@@ -69,8 +80,9 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     jz(rest, T_NEAR);
     L(loop);
     emit_channels();
-    for (const Xbyak::Reg64& pointer : {rdx, rcx}) add(pointer, vector_bytes());
-    add(rdi, vector_bytes() / multiplier());
+    add(rdx, lanes(isa) * static_cast<int>(bytes_of(spec_.narrow.result)));
+    add(rcx, lanes(isa) * static_cast<int>(bytes_of(spec_.narrow.residual)));
+    add(rdi, lanes(isa) * static_cast<int>(bytes_of(spec_.x_form)) / multiplier());
     if (spec_.work == WindowWork::multiply_add) {
       add(rsi, packed_bytes());
       add(r10, vector_bytes());
@@ -80,8 +92,13 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     L(rest);
     test(r9, r9);
     jz(end, T_NEAR);
-    if (spec_.channels % lanes(isa)) {
-      prepare_tail();
+    if (tail_) {
+      in_tail_ = true;
+      prepare_tail(reg(registers() - 1));
+      if (wide_) {
+        mov(eax, (1 << tail_ / multiplier()) - 1);
+        kmovw(k2, eax);
+      }
       emit_channels();
     }
     L(end);
@@ -89,30 +106,23 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     ret();
     emit_divisors();
     emit_spread();
+    emit_numbers();
     readyRE();
   }
   Function function() const { return getCode<Function>(); }
 
  private:
-  int vector_bytes() const { return wide_ ? 64 : 32; }
   int packed_bytes() const { return static_cast<int>(spec_.taps()) * vector_bytes(); }
   int pixels() const { return static_cast<int>(tile_.pixel_bytes.size()); }
   int multiplier() const { return static_cast<int>(spec_.multiplier); }
-  Xbyak::Xmm reg(int i) const { return wide_ ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
+  bool multiplies() const { return spec_.work == WindowWork::multiply_add; }
   Xbyak::Xmm sum(int pixel) const { return reg(pixel); }
-  // These use the six registers after the sums of the largest tile.
+  // These use the six registers after the sums of the largest tile; the mask of AVX2 is in the last.
   Xbyak::Xmm weight() const { return reg(wide_ ? 26 : 10); }
   Xbyak::Xmm loaded() const { return reg(wide_ ? 27 : 11); }
   Xbyak::Xmm other() const { return reg(wide_ ? 28 : 12); }  // or which of the loaded channels each lane reads
   Xbyak::Xmm low() const { return reg(wide_ ? 29 : 13); }    // or the start of a maximum
   Xbyak::Xmm high() const { return reg(wide_ ? 30 : 14); }
-  Xbyak::Ymm mask() const { return Xbyak::Ymm(15); }
-
-  void set_number(const Xbyak::Xmm& target, float value) {
-    mov(eax, std::bit_cast<uint32_t>(value));
-    vmovd(Xbyak::Xmm(target.getIdx()), eax);
-    vbroadcastss(target, Xbyak::Xmm(target.getIdx()));
-  }
 
   void load_numbers() {
     if (multiplier() > 1) vmovups(other(), ptr[rip + spread_]);
@@ -123,37 +133,11 @@ class Slide::Code final : public Xbyak::CodeGenerator {
     set_number(high(), relu ? 0 : spec_.activation.high);
   }
 
-  void prepare_tail() {
-    tail_ = true;
-    const int rest = static_cast<int>(spec_.channels % (vector_bytes() / 4));
-    if (wide_) {
-      mov(eax, (1 << rest) - 1);
-      kmovw(k1, eax);
-      mov(eax, (1 << rest / multiplier()) - 1);
-      kmovw(k2, eax);
-      return;
-    }
-    sub(rsp, 40);
-    for (int lane = 0; lane < 8; ++lane) mov(dword[rsp + lane * 4], lane < rest ? -1 : 0);
-    vmovups(mask(), ptr[rsp]);
-    add(rsp, 40);
-  }
-
-  void load(const Xbyak::Xmm& target, const Xbyak::Address& from) {
-    if (!tail_)
-      vmovups(target, from);
-    else if (wide_)
-      vmovups(Xbyak::Zmm(target.getIdx()) | k1 | T_z, from);
-    else
-      vmaskmovps(Xbyak::Ymm(target.getIdx()), mask(), from);
-  }
-
   // As many channels of x as a vector of y reads, spread over its lanes.
   void load_spread(const Xbyak::Xmm& target, const Xbyak::RegExp& from) {
-    const int all = vector_bytes() / 4;
-    const int count = (tail_ ? static_cast<int>(spec_.channels % all) : all) / multiplier();
+    const int count = (in_tail_ ? tail_ : vector_bytes() / 4) / multiplier();
     const Xbyak::Xmm low(target.getIdx());
-    if (tail_ && wide_) {
+    if (in_tail_ && wide_) {
       vmovups(Xbyak::Zmm(target.getIdx()) | k2 | T_z, ptr[from]);
     } else if (count == 8) {
       vmovups(Xbyak::Ymm(target.getIdx()), ptr[from]);
@@ -171,59 +155,71 @@ class Slide::Code final : public Xbyak::CodeGenerator {
       vpermps(Xbyak::Ymm(target.getIdx()), Xbyak::Ymm(other().getIdx()), Xbyak::Ymm(target.getIdx()));
   }
 
-  void store(const Xbyak::Address& to, const Xbyak::Xmm& value) {
-    if (!tail_)
-      vmovups(to, value);
-    else if (wide_)
-      vmovups(to | k1, Xbyak::Zmm(value.getIdx()));
-    else
-      vmaskmovps(to, mask(), Xbyak::Ymm(value.getIdx()));
-  }
-
   void emit_channels() {
     start();
-    for (size_t tap = 0; tap < tile_.taps.size(); ++tap) emit_tap(static_cast<int>(tap));
+    if (spec_.x_form == Form::floats) {
+      for (int tap = 0; tap < spec_.taps(); ++tap) emit_tap(tap);
+    } else {
+      emit_places();
+    }
     for (int pixel = 0; pixel < pixels(); ++pixel) finish(pixel);
   }
 
   void start() {
-    if (spec_.work == WindowWork::multiply_add) vmovups(sum(0), ptr[r10]);  // whole vectors are packed
+    const bool biased = multiplies() && !spec_.narrow.rounds_sum;
+    if (biased) vmovups(sum(0), ptr[r10]);  // whole vectors are packed
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (spec_.work == WindowWork::maximum)
         vmovaps(sum(pixel), low());
-      else if (spec_.work == WindowWork::mean)
+      else if (!biased)
         vxorps(Xbyak::Ymm(pixel), Xbyak::Ymm(pixel), Xbyak::Ymm(pixel));  // clears the whole register
       else if (pixel > 0)
         vmovaps(sum(pixel), sum(0));
     }
   }
 
+  Xbyak::RegExp place(const SlideTap& tap, int pixel) const {
+    return rdi + static_cast<int>(tap.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)]);
+  }
+  Xbyak::Address weights(int tap) { return ptr[rsi + tap * vector_bytes()]; }
+
   void emit_tap(int index) {
     const SlideTap& tap = tile_.taps[static_cast<size_t>(index)];
     if (tap.pixels == 0) return;
-    if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[rsi + index * vector_bytes()]);
+    if (multiplies()) vmovups(weight(), weights(index));
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (!(tap.pixels >> pixel & 1)) continue;
-      const Xbyak::RegExp place = rdi + static_cast<int>(tap.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)]);
-      if (multiplier() > 1) {
-        load_spread(loaded(), place);
-        vfmadd231ps(sum(pixel), weight(), loaded());
+      if (multiplies() && multiplier() == 1 && !in_tail_) {
+        vfmadd231ps(sum(pixel), weight(), ptr[place(tap, pixel)]);
         continue;
       }
-      const Xbyak::Address from = ptr[place];
-      if (spec_.work == WindowWork::multiply_add && !tail_) {
-        vfmadd231ps(sum(pixel), weight(), from);
-        continue;
-      }
-      load(loaded(), from);
-      if (spec_.work == WindowWork::multiply_add) {
-        vfmadd231ps(sum(pixel), weight(), loaded());
-      } else if (spec_.work == WindowWork::mean) {
-        vaddps(sum(pixel), sum(pixel), loaded());
-      } else {
-        emit_maximum(sum(pixel));
-      }
+      multiplier() > 1 ? load_spread(loaded(), place(tap, pixel))
+                       : load_elements(loaded(), place(tap, pixel), Form::floats, in_tail_);
+      combine(pixel, weight());
     }
+  }
+
+  // Elements that are widened serve all windows that they lie in.
+  void emit_places() {
+    std::map<int64_t, std::vector<std::pair<int, int>>> readers;  // taps and pixels
+    for (int tap = 0; tap < spec_.taps(); ++tap)
+      for (int pixel = 0; pixel < pixels(); ++pixel)
+        if (const SlideTap& each = tile_.taps[static_cast<size_t>(tap)]; each.pixels >> pixel & 1)
+          readers[each.x_bytes + tile_.pixel_bytes[static_cast<size_t>(pixel)]].emplace_back(tap, pixel);
+    for (const auto& [at, all] : readers) {
+      load_elements(loaded(), rdi + static_cast<int>(at), spec_.x_form, in_tail_);
+      for (const auto& [tap, pixel] : all) combine(pixel, weights(tap));
+    }
+  }
+
+  /// The loaded element with the sum.
+  void combine(int pixel, const Xbyak::Operand& weight) {
+    if (multiplies())
+      vfmadd231ps(sum(pixel), loaded(), weight);
+    else if (spec_.work == WindowWork::mean)
+      vaddps(sum(pixel), sum(pixel), loaded());
+    else
+      emit_maximum(sum(pixel));
   }
 
   // maxps returns its second source if either is NaN. The bitwise or of both orders is NaN if either is, else the
@@ -235,18 +231,24 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   }
 
   void finish(int pixel) {
-    const int at = static_cast<int>(pixel * spec_.channels * 4);
+    const auto at = [&](Form form) { return static_cast<int>(pixel * spec_.channels * bytes_of(form)); };
+    const NarrowEpilogue& narrow = spec_.narrow;
     if (spec_.work == WindowWork::mean) {
       vbroadcastss(other(), ptr[rip + divisors_ + pixel * 4]);
       vdivps(sum(pixel), sum(pixel), other());
     }
+    if (narrow.rounds_sum) {
+      round(sum(pixel), weight(), loaded(), narrow.result);
+      vaddps(sum(pixel), sum(pixel), ptr[r10]);
+    }
     if (spec_.residual) {
-      load(loaded(), ptr[rcx + at]);
+      if (narrow.rounds_biased) round(sum(pixel), weight(), loaded(), narrow.result);
+      load_elements(loaded(), rcx + at(narrow.residual), narrow.residual, in_tail_);
       vaddps(sum(pixel), sum(pixel), loaded());
     }
     if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum(pixel), low(), sum(pixel));  // NaN stays
     if (spec_.activation.kind == Activation::Kind::clip) vminps(sum(pixel), high(), sum(pixel));
-    store(ptr[rdx + at], sum(pixel));
+    store_elements(rdx + at(narrow.result), sum(pixel), weight(), loaded(), narrow.result, in_tail_);
   }
 
   void emit_divisors() {
@@ -265,7 +267,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   }
 
   const SlideSpec spec_;
-  bool wide_, tail_ = false;
+  bool wide_, in_tail_ = false;
   const SlideTile tile_;
   Xbyak::Label divisors_, spread_;
 };
@@ -274,6 +276,7 @@ std::optional<std::string> Slide::refuses(const SlideSpec& spec, Isa isa) {
   if (spec.taps() > kMostTaps) return fmt::format("a window of {} taps would be too much code", spec.taps());
   if (lanes(isa) % spec.multiplier != 0)
     return fmt::format("has {} filters a channel, which do not divide a vector", spec.multiplier);
+  if (spec.is_narrow() && (isa == Isa::none || spec.multiplier > 1)) return "has 16 bits";
   if (spec.channels == 0 || spec.out_pixels() * spec.n == 0 || spec.pixels() == 0) return "has no elements";
   const int64_t rows = (spec.kh + most_tile_pixels(isa) * spec.stride_h) * spec.dilation_h + 1;
   const int64_t reach = (spec.kd - 1) * spec.dilation_d * spec.h + rows;
@@ -302,6 +305,7 @@ Slide::~Slide() = default;
 // The tile lies in one slice of the volume.
 void Slide::add_tile(int64_t first, int64_t pixels, std::unordered_map<std::string, Tile>& known) {
   const SlideSpec& s = spec_;
+  const int64_t pixel_bytes = s.in_channels() * bytes_of(s.x_form);
   const int64_t slice = first / (s.oh * s.ow), start = first % (s.oh * s.ow), y0 = start / s.ow, x0 = start % s.ow;
   SlideTile tile;
   auto row_of = [&](int64_t i, int64_t ky) { return (start + i) / s.ow * s.stride_h + ky * s.dilation_h - s.pad_top; };
@@ -310,13 +314,13 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::unordered_map<std::stri
   };
   for (int64_t i = 0; i < pixels; ++i) {
     const int64_t rows = ((start + i) / s.ow - y0) * s.stride_h, columns = ((start + i) % s.ow - x0) * s.stride_w;
-    tile.pixel_bytes.push_back((rows * s.w + columns) * s.in_channels() * 4);
+    tile.pixel_bytes.push_back((rows * s.w + columns) * pixel_bytes);
   }
   std::vector<int64_t> counts(static_cast<size_t>(pixels), 0);
   for (int64_t k = 0; k < s.taps(); ++k) {
     const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
     const int64_t z = slice * s.stride_d + kz * s.dilation_d - s.pad_front;
-    SlideTap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * s.in_channels() * 4, 0};
+    SlideTap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * pixel_bytes, 0};
     for (int64_t i = 0; i < pixels; ++i) {
       const int64_t y = row_of(i, ky), x = column_of(i, kx);
       const bool inside = z >= 0 && z < s.d && y >= 0 && y < s.h && x >= 0 && x < s.w;
@@ -351,14 +355,14 @@ size_t Slide::bias_size() const {
 
 std::string Slide::layout() const { return fmt::format("channels{} {}x{}", lanes(isa_), spec_.taps(), spec_.channels); }
 
-void Slide::pack(const float* kernel, float* packed) const {
+void Slide::pack(const void* kernel, Form form, float* packed) const {
   if (packed_size() == 0) return;
   const int64_t lane = lanes(isa_), taps = spec_.taps();
   for (int64_t first = 0; first < spec_.channels; first += lane)
     for (int64_t tap = 0; tap < taps; ++tap, packed += lane) {
-      const float* from = kernel + tap * spec_.channels + first;
-      const int64_t count = std::min(lane, spec_.channels - first);
-      std::fill(std::copy(from, from + count, packed), packed + lane, 0.f);
+      const int64_t count = std::min(lane, spec_.channels - first), at = tap * spec_.channels + first;
+      widen(form, count, static_cast<const char*>(kernel) + at * bytes_of(form), packed);
+      std::fill(packed + count, packed + lane, 0.f);
     }
 }
 
@@ -367,8 +371,8 @@ void Slide::pack_bias(const float* bias, float* packed) const {
   if (bias && bias_size()) std::copy(bias, bias + spec_.channels, packed);
 }
 
-void Slide::run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
-                float* y) const {
+void Slide::run(Executor& executor, const void* x, const float* packed, const float* bias, const void* residual,
+                void* y) const {
   const int64_t lane = lanes(isa_), vectors = ceil_div(spec_.channels, lane), whole = spec_.channels / lane;
   const int64_t tiles = static_cast<int64_t>(tiles_.size()), all = tiles * spec_.n;
   const int64_t wanted = executor.width() == 1 ? 1 : executor.width() * kChunksPerThread;
@@ -384,33 +388,37 @@ void Slide::run(Executor& executor, const float* x, const float* packed, const f
       const int64_t image = i / tiles;
       const int64_t from = image * spec_.pixels() * spec_.in_channels() + tile.x + channel / spec_.multiplier;
       const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
-      run_tile(tile, x + from, packed ? packed + start * packed_step : nullptr, bias ? bias + channel : nullptr,
-               residual ? residual + to : nullptr, y + to, std::min(end, whole) - start, end > whole);
+      run_tile(tile, place(x, from, spec_.x_form), packed ? packed + start * packed_step : nullptr,
+               bias ? bias + channel : nullptr, residual ? place(residual, to, spec_.narrow.residual) : nullptr,
+               place(y, to, spec_.narrow.result), std::min(end, whole) - start, end > whole);
     }
   });
 }
 
-void Slide::run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
-                     float* y, int64_t vectors, bool rest) const {
+void Slide::run_tile(const Tile& tile, const void* x, const float* packed, const float* bias, const void* residual,
+                     void* y, int64_t vectors, bool rest) const {
   if (tile.function)
     tile.function(x, packed, y, residual, vectors, rest, bias);
   else
-    slide_plainly(spec_, *tile.plain, x, packed, y, residual, vectors, rest, bias);
+    slide_plainly(spec_, *tile.plain, static_cast<const float*>(x), packed, static_cast<float*>(y),
+                  static_cast<const float*>(residual), vectors, rest, bias);
 }
 
 bool Slide::goes_by_rows(const SlideSpec& spec) { return spec.ow >= kShortRow; }
 
-void Slide::run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias,
-                     float* y) const {
+void Slide::run_rows(int64_t first, int64_t last, const void* x, const float* packed, const float* bias,
+                     void* y) const {
   const int64_t lane = lanes(isa_), tiles = std::ssize(tiles_) / (spec_.od * spec_.oh);  // of a row
   for (int64_t i = first * tiles; i < last * tiles; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
-    run_tile(tile, x + tile.x, packed, bias, nullptr, y + tile.y, spec_.channels / lane, spec_.channels % lane > 0);
+    run_tile(tile, place(x, tile.x, spec_.x_form), packed, bias, nullptr, place(y, tile.y, spec_.narrow.result),
+             spec_.channels / lane, spec_.channels % lane > 0);
   }
 }
 
 std::string Slide::describe() const {
-  return fmt::format("{} pixels x {} channels {}", pixels_, lanes(isa_), to_string(isa_));
+  return fmt::format("{} pixels x {} channels {}{}", pixels_, lanes(isa_), to_string(isa_),
+                     spec_.is_narrow() ? ", 16 bits" : "");
 }
 
 }  // namespace cairn

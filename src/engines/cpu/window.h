@@ -31,7 +31,10 @@ struct SlideSpec {
   int64_t pad_back = 0, pad_bottom = 0, pad_right = 0;
   bool residual = false;  // like the activation, for multiply_add only
   Activation activation;
+  Form x_form = Form::floats;  // another, like a narrow epilogue, with as many channels of x as of y
+  NarrowEpilogue narrow;
 
+  bool is_narrow() const { return x_form != Form::floats || narrow.acts(); }
   int64_t taps() const { return kd * kh * kw; }
   int64_t in_channels() const { return channels / multiplier; }
   int64_t pixels() const { return d * h * w; }  // of one volume
@@ -51,34 +54,34 @@ class Slide {
   size_t bias_size() const;
   /// Distinguishes packed layouts: "channels16 9x144".
   std::string layout() const;
-  /// kernel [kd, kh, kw, channels].
-  void pack(const float* kernel, float* packed) const;
+  /// kernel [kd, kh, kw, channels], of elements of this form.
+  void pack(const void* kernel, Form form, float* packed) const;
   void pack_bias(const float* bias, float* packed) const;  // bias null: zeros
 
   /// `residual` may be y itself. A NaN at any tap gives NaN. The bits of the result do not depend on the number of
   /// workers.
-  void run(Executor& executor, const float* x, const float* packed, const float* bias, const float* residual,
-           float* y) const;
+  void run(Executor& executor, const void* x, const float* packed, const float* bias, const void* residual,
+           void* y) const;
   /// Whether no tile spans several rows.
   static bool goes_by_rows(const SlideSpec& spec);
   /// Rows [first, last) of the results of one image, on the caller's thread, for such a slide: without residual.
-  void run_rows(int64_t first, int64_t last, const float* x, const float* packed, const float* bias, float* y) const;
+  void run_rows(int64_t first, int64_t last, const void* x, const float* packed, const float* bias, void* y) const;
   /// "12 pixels x 16 channels avx512"
   std::string describe() const;
 
  private:
   class Code;
   /// Computes whole vectors of channels, then the remaining channels if `rest` is set.
-  using Function = void (*)(const float* x, const float* packed, float* y, const float* residual, int64_t vectors,
+  using Function = void (*)(const void* x, const float* packed, void* y, const void* residual, int64_t vectors,
                             int64_t rest, const float* bias);
   struct Tile {
     Function function;  // null without AVX2: in plain C++
     const SlideTile* plain;
-    int64_t x, y;  // offsets in floats inside one volume
+    int64_t x, y;  // offsets in elements inside one volume
   };
 
-  void run_tile(const Tile& tile, const float* x, const float* packed, const float* bias, const float* residual,
-                float* y, int64_t vectors, bool rest) const;
+  void run_tile(const Tile& tile, const void* x, const float* packed, const float* bias, const void* residual, void* y,
+                int64_t vectors, bool rest) const;
   void add_tile(int64_t first, int64_t pixels, std::unordered_map<std::string, Tile>& known);
 
   SlideSpec spec_;

@@ -1,0 +1,54 @@
+// What generators of code share that load, round and store vectors of elements of any form.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <vector>
+
+#include "engines/cpu/isa.h"
+#include "engines/cpu/kernel_store.h"
+#include "engines/cpu/narrow.h"
+
+namespace cairn {
+
+class FormCode : public Xbyak::CodeGenerator {
+ protected:
+  /// `tail`: lanes of a vector that is not whole, or 0.
+  FormCode(Isa isa, bool brain_products, int tail)
+      : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), isa_(isa), brain_products_(brain_products), tail_(tail) {}
+
+  int registers() const { return isa_ == Isa::avx512 ? 32 : 16; }
+  int vector_bytes() const { return lanes(isa_) * 4; }
+  Xbyak::Xmm reg(int i) const {
+    return isa_ == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
+  }
+  void clear(const Xbyak::Xmm& sum);
+  void set_number(const Xbyak::Xmm& target, float value);
+  /// The address of a vector of this number behind the code.
+  Xbyak::Address number(uint32_t bits);
+  Xbyak::Address number(float value);
+  /// Behind the code: the numbers that it reads.
+  void emit_numbers();
+
+  /// The mask of the tail: in k1 (AVX-512) or in `spare`.
+  void prepare_tail(const Xbyak::Xmm& spare);
+  void load_elements(const Xbyak::Xmm& to, const Xbyak::RegExp& at, Form form, bool tail);
+  /// `spare` and `other` are overwritten.
+  void store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other,
+                      Form form, bool tail);
+  void round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other, Form form);
+
+  const Isa isa_;
+  const bool brain_products_;  // the processor has instructions for bf16
+  const int tail_;
+  int mask_ = 0;
+
+ private:
+  void round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other);
+  Xbyak::Xmm half_of(const Xbyak::Xmm& whole) const;
+
+  std::vector<uint32_t> numbers_;
+  Xbyak::Label numbers_at_;
+};
+
+}  // namespace cairn
