@@ -160,18 +160,18 @@ class Slide::Code final : public Xbyak::CodeGenerator {
   void emit_channels() {
     start();
     for (size_t tap = 0; tap < tile_.taps.size(); ++tap) emit_tap(static_cast<int>(tap));
+    if (spec_.work == WindowWork::multiply_add) vmovups(weight(), ptr[r10]);  // the bias; whole vectors are packed
     for (int pixel = 0; pixel < pixels(); ++pixel) finish(pixel);
   }
 
   void start() {
-    if (spec_.work == WindowWork::multiply_add) vmovups(sum(0), ptr[r10]);  // whole vectors are packed
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (spec_.work == WindowWork::maximum)
         vmovaps(sum(pixel), low());
-      else if (spec_.work == WindowWork::mean)
-        vxorps(Xbyak::Ymm(pixel), Xbyak::Ymm(pixel), Xbyak::Ymm(pixel));  // clears the whole register
-      else if (pixel > 0)
-        vmovaps(sum(pixel), sum(0));
+      else if (wide_)
+        vpxord(sum(pixel), sum(pixel), sum(pixel));
+      else
+        vxorps(sum(pixel), sum(pixel), sum(pixel));
     }
   }
 
@@ -217,6 +217,7 @@ class Slide::Code final : public Xbyak::CodeGenerator {
       vbroadcastss(other(), ptr[rip + divisors_ + pixel * 4]);
       vdivps(sum(pixel), sum(pixel), other());
     }
+    if (spec_.work == WindowWork::multiply_add) vaddps(sum(pixel), sum(pixel), weight());
     if (spec_.residual) {
       load(loaded(), ptr[rcx + at]);
       vaddps(sum(pixel), sum(pixel), loaded());
