@@ -179,6 +179,7 @@ def demanding(tf, tf1):
     tf.divide(tf.cast(image, tf.float32), 255.0, name="scaled")
     tf.where(mask, tf.ones_like(mask, tf.float32), tf.zeros_like(mask, tf.float32), name="masked")
     tf.sqrt(tf.math.log(positive + 0.0) + 9.0, name="rooted")
+    tf.nn.top_k(positive, tf1.placeholder(tf.int32, [], name="k"), name="best")
 
 
 def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
@@ -203,6 +204,16 @@ def test_a_stateful_keras_file_begins_every_run_with_its_first_states(command, t
     for words in (["verify", "stateful.om", "--against", "stateful.h5"], ["diff", "stateful.om", "stateful.h5"]):
         done = command("cairn", *words)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_cells_with_dropout_and_masks_are_run_by_their_framework(command, tmp_path):
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    cell = layers.RNN(layers.SimpleRNNCell(4, dropout=0.2), go_backwards=True)
+    tf.keras.Sequential([tf.keras.Input((6,)), layers.Embedding(9, 4, mask_zero=True), cell]).save(tmp_path / "net.h5")
+    done = command("cairn", "verify", "net.h5", "--against", "net.h5")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_inputs_and_outputs_of_a_keras_file_may_have_any_names_and_order(command, tmp_path):
