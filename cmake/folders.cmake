@@ -185,7 +185,8 @@ cairn_folder(capi)
 
 cairn_tests(support cairn_support)
 cairn_tests(comm cairn_comm cairn_ops cairn_ir cairn_support)
-foreach(folder ir ops autodiff frontends passes plan engines model runtime train convert quantize judge capi)
+cairn_tests(ops cairn_comm cairn_ops cairn_ir cairn_support)
+foreach(folder ir autodiff frontends passes plan engines model runtime train convert quantize judge capi)
   cairn_tests(${folder} ${CAIRN_FOLDERS})
 endforeach()
 

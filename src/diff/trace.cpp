@@ -10,16 +10,42 @@ namespace cairn::diff {
 
 namespace {
 
-judge::Rounding rounding_of(const PlannedStep& step, const Tensor& made) {
-  judge::Rounding rounding{judge::unit_roundoff(made.dtype()), 1};
-  auto look = [&](const Value& value) {
+/// Makes one element from many. Softmax and its like do too, but each of their results has an error of its own size.
+bool sums(const Node& node) {
+  const auto count = [](const Value& value) {
+    return value.type.shape.known() ? element_count(value.type.shape.sizes()) : std::nullopt;
+  };
+  return node.op->has(kContraction) || (node.op->has(kReduction) && count(*node.result(0)) < count(*node.inputs[0]));
+}
+
+/// What rounding in a step can do, by what it reads; `sums` is of one term.
+judge::Rounding rounding_of(const Plan& plan, const PlannedStep& step, void* const* buffers) {
+  judge::Rounding rounding;
+  rounding.whole = true;
+  std::map<const Value*, double> sizes;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const std::optional<Tensor> tensor = tensor_at(plan, step.inputs[i], buffers);
+    rounding.whole = rounding.whole && tensor && judge::is_whole(*tensor);
+    // What a kernel adds behind a sum (a mask of -1e9) says nothing of the sum's size.
+    if (step.group.nodes.size() > 1 && tensor && judge::is_measured(tensor->dtype()))
+      sizes[step.group.inputs[i]] = judge::root_mean_square(*tensor);
+  }
+  const auto size_of = [&](const Value* value) {
+    const auto found = sizes.find(value);
+    return found == sizes.end() ? INFINITY : found->second;
+  };
+  const auto look = [&](const Value& value) {
     if (value.type.is_tensor() && value.type.dtype.is_float())
       rounding.roundoff = std::max(rounding.roundoff, judge::unit_roundoff(value.type.dtype));
   };
-  for (const Node* node : step.group.nodes)
-    for (const auto& value : node->results) look(*value);
+  rounding.roundoff = 0;
   for (const Value* value : step.group.inputs) look(*value);
-  rounding.terms = std::max(1.0, step.cost.flops / (2 * static_cast<double>(std::max<int64_t>(made.count(), 1))));
+  for (const Node* node : step.group.nodes) {
+    for (const auto& value : node->results) look(*value);
+    if (sums(*node))
+      rounding.sums = std::max(rounding.sums, size_of(node->inputs[0]) *
+                                                  (node->op->has(kContraction) ? size_of(node->inputs[1]) : 1));
+  }
   return rounding;
 }
 
@@ -34,7 +60,10 @@ class Tracer final : public Observer {
   }
   void step_begins(const Plan& plan, size_t step, void* const* buffers) override {
     if (fault_) fault_->step_begins(plan, step, buffers);
-    if (plan.steps[step].control) begun_.push_back(trace_.values.size());
+    if (plan.steps[step].control)
+      begun_.push_back(trace_.values.size());
+    else if (meddling_.noise)
+      rounding_ = rounding_of(plan, plan.steps[step], buffers);
   }
   void step_ends(const Plan& plan, size_t index, void* const* buffers) override {
     if (fault_) fault_->step_ends(plan, index, buffers);
@@ -78,7 +107,10 @@ class Tracer final : public Observer {
       CHECK(golden->second.bytes() == tensor.bytes(), "{} bytes for {}", golden->second.bytes(), tensor.bytes());
       std::memcpy(tensor.mutable_data(), golden->second.data(), tensor.bytes());
     } else if (meddling_.noise) {
-      judge::add_noise(tensor, rounding_of(step, tensor), *meddling_.noise + 7919 * place);
+      judge::Rounding rounding = rounding_;
+      rounding.terms = std::max(1.0, step.cost.flops / (2 * static_cast<double>(std::max<int64_t>(tensor.count(), 1))));
+      rounding.sums *= rounding.terms;
+      judge::add_noise(tensor, rounding, *meddling_.noise + 7919 * place);
     }
     places_[&value] = place;
     Traced traced{{name.origin.name, name.places.empty() ? 0 : name.places[0], turns_[&value]++},
@@ -99,6 +131,7 @@ class Tracer final : public Observer {
   Observer* fault_;
   Trace& trace_;
   std::unordered_map<const Value*, size_t> places_, turns_;
+  judge::Rounding rounding_;   // of the step that runs
   std::vector<size_t> begun_;  // of each control step that is open: values before it
 };
 

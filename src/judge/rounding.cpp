@@ -12,13 +12,6 @@ namespace {
 /// The roundoff of additions: terms of narrow types are added in f32.
 double roundoff_of_sums(double roundoff) { return std::min(roundoff, 0x1p-24); }
 
-double root_mean_square(const Tensor& tensor) {
-  std::vector<float> storage;
-  double sum = 0;
-  for (float value : as_floats(tensor, storage)) sum += static_cast<double>(value) * value;
-  return tensor.count() == 0 ? 0 : std::sqrt(sum / static_cast<double>(tensor.count()));
-}
-
 enum class OpKind { element, convolution, product, sum, average };
 
 OpKind kind_of(std::string_view op_type) {
@@ -71,12 +64,19 @@ void move(size_t count, const Rounding& rounding, uint64_t seed, Read&& read, Wr
   double size = finite > 0 ? std::sqrt(square / static_cast<double>(finite)) : 0;
   // The error of a sum of many terms is proportional to the size of the terms, also if these cancel; else to that of
   // the element.
-  double sums = roundoff_of_sums(rounding.roundoff) * std::sqrt(rounding.terms);
-  bool narrow = rounding.roundoff > 0x1p-24;
-  double common = rounding.terms > 1 ? size * (sums + (narrow ? rounding.roundoff : 0)) : 0;
-  for (size_t i = 0; i < count; ++i)
-    if (double value = read(i); std::isfinite(value))
-      write(i, value + (common + 2 * rounding.roundoff * std::abs(value)) * uniform(seed * 0x100000001b3u + i));
+  const bool narrow = rounding.roundoff > 0x1p-24;
+  const double sums = rounding.terms > 1 ? roundoff_of_sums(rounding.roundoff) * std::sqrt(rounding.terms) +
+                                               (narrow ? rounding.roundoff : 0)
+                                         : 0;
+  const double common = sums * std::min(size, rounding.sums);
+  const double own = 2 * rounding.roundoff + (rounding.sums > 0 ? 0 : sums);
+  const double most_exact = 1 / rounding.roundoff;
+  for (size_t i = 0; i < count; ++i) {
+    const double value = read(i);
+    const bool exact = rounding.whole && std::abs(value) <= most_exact && value == std::trunc(value);
+    if (std::isfinite(value) && !exact)
+      write(i, value + (common + own * std::abs(value)) * uniform(seed * 0x100000001b3u + i));
+  }
 }
 
 }  // namespace
@@ -129,6 +129,22 @@ std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vecto
     facts.magnitude = std::max(facts.output, terms * root_mean_square(inputs[0]));
   }
   return facts;
+}
+
+double root_mean_square(const Tensor& tensor) {
+  std::vector<float> storage;
+  double sum = 0;
+  for (float value : as_floats(tensor, storage)) sum += static_cast<double>(value) * value;
+  return tensor.count() == 0 ? 0 : std::sqrt(sum / static_cast<double>(tensor.count()));
+}
+
+bool is_whole(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  if (dtype == kBool || dtype.is_integer()) return true;
+  if (!dtype.is_float() || dtype.bits < 16) return false;
+  std::vector<float> storage;
+  const auto values = as_floats(tensor, storage);
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == std::trunc(value); });
 }
 
 void add_noise(Tensor tensor, const Rounding& rounding, uint64_t seed) {

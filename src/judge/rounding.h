@@ -38,9 +38,18 @@ std::optional<BoundFacts> bound_facts(std::string_view op_type, const std::vecto
 struct Rounding {
   double roundoff = 0x1p-24;  // of the narrowest type that it reads or makes
   double terms = 1;           // summed for an element, in f32 or wider
+  /// How large the sums of terms can be. All elements have an error of sums of the size of the result, up to this; 0: nothing
+  /// is summed across elements, and the error is proportional to each element.
+  double sums = 0;
+  bool whole = false;  // it reads whole numbers: the whole numbers that it makes are exact
 };
 /// Perturbs each float of `made` by a random fraction of its rounding error: that of a sum grows with the square root
 /// of the number of terms (independent errors), plus one unit in the last place of both sides.
 void add_noise(Tensor made, const Rounding& rounding, uint64_t seed);
+
+/// Whether all elements are whole numbers.
+bool is_whole(const Tensor& tensor);
+/// 0 when it has no elements.
+double root_mean_square(const Tensor& tensor);
 
 }  // namespace cairn::judge

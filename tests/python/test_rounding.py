@@ -164,6 +164,24 @@ def batch_norm(x, scale, offset):
     return tf.nn.batch_normalization(x, mean, variance, offset, scale, tf.constant(np.float32(1e-3), x.dtype))
 
 
+def conv_and_norm(kernel, stride=1, depthwise=False):
+    """As frozen after training: shifts that are larger than the products."""
+    channels = kernel.shape[2] if depthwise else kernel.shape[3]
+    scale, variance = np.abs(normal(channels)) + 0.3, np.abs(normal(channels, seed=2)) + 0.05
+    mean, offset = normal(channels, seed=3), normal(channels, scale=4, seed=4)
+
+    def both(x):
+        weights = tf.constant(kernel, x.dtype)
+        product = tf.nn.depthwise_conv2d(x, weights, [1, stride, stride, 1], "SAME") if depthwise else conv(stride)(x, weights)
+        if x.dtype == tf.float32:
+            return tf.raw_ops.FusedBatchNormV3(x=product, scale=scale, offset=offset, mean=mean, variance=variance,
+                                               epsilon=1e-3, is_training=False)[0]  # fmt: skip
+        statistics = [tf.constant(each, x.dtype) for each in (mean, variance, offset, scale)]
+        return tf.nn.batch_normalization(product, *statistics, tf.constant(np.float32(1e-3), x.dtype))
+
+    return both
+
+
 def cross_entropy(logits, labels):
     return tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
@@ -226,6 +244,12 @@ OTHERS = {
     "batch norm of many rows": (batch_norm, [normal(32, 56, 56, 8, mean=1), normal(8), normal(8)]),
     "batch norm gradient": (gradient(batch_norm), [normal(8, 14, 14, 64, seed=1), IMAGE, normal(64), normal(64)]),
     "batch norm gradient of many rows": (gradient(batch_norm), [normal(16, 56, 56, 8, seed=1), normal(16, 56, 56, 8, mean=1), normal(8), normal(8)]),
+    "conv and batch norm": (conv_and_norm(normal(3, 3, 3, 32, scale=0.1), 2), [np.abs(normal(2, 96, 96, 3))]),
+    "conv 1x1 and batch norm": (conv_and_norm(normal(1, 1, 96, 32, scale=0.05)), [normal(2, 28, 28, 96)]),
+    "deep conv and batch norm": (conv_and_norm(normal(3, 3, 64, 32, scale=0.03), 2), [normal(2, 28, 28, 64)]),
+    "depthwise conv and batch norm": (conv_and_norm(normal(3, 3, 32, 1, scale=0.1), 1, True), [np.abs(normal(2, 28, 28, 32))]),
+    "dense layer and a large bias": (lambda x: tf.matmul(x, tf.constant(normal(96, 32, scale=0.05), x.dtype)) + tf.constant(normal(32, scale=8), x.dtype),
+                                     [normal(64, 96)]),
     "matmul": (tf.matmul, [normal(64, 256), normal(256, 64)]),
     "matmul with long k": (tf.matmul, [normal(64, 16384), normal(16384, 64)]),
     "matmul of positive numbers": (tf.matmul, [np.abs(normal(32, 8192)), np.abs(normal(8192, 32))]),

@@ -134,6 +134,41 @@ def test_a_factor_of_a_thousandth_is_told(change, command, tmp_path):
     assert command("cairn", "verify", "bad.pb", "--against", "good.pb").returncode == 2
 
 
+def padded_texts(mask):
+    """Text classifiers, untrained, whose outputs spread little; `mask` hides padding by large negative numbers."""
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    tf.keras.utils.set_random_seed(3)
+    ids = tf.keras.Input((20,), dtype="int32")
+    words = layers.Embedding(100, 16, mask_zero=True, name="words")(ids)
+    hidden = 1.0 - tf.cast(tf.not_equal(ids, 0), tf.float32)[:, :, None]
+    if mask == "attention":
+        words = layers.GlobalAveragePooling1D()(layers.Attention()([words, words]))
+    elif mask == "heads":
+        words = layers.GlobalAveragePooling1D()(layers.MultiHeadAttention(2, 8)(words, words))
+    elif mask == "maximum":
+        words = tf.reduce_max(words + hidden * -1e9, 1)
+    elif mask == "softmax":
+        words = tf.reduce_sum(tf.nn.softmax(layers.Dense(1)(words) + hidden * -10000.0, 1) * words, 1)
+    else:
+        words = layers.GlobalAveragePooling1D()(layers.GRU(16, return_sequences=True)(words))
+    return tf.keras.Model(ids, layers.Dense(1, activation="sigmoid")(words))
+
+
+@pytest.mark.parametrize("mask", ["attention", "heads", "maximum", "softmax", "layers"])
+def test_masks_of_padding_excuse_no_difference(mask, command, tmp_path):
+    net = padded_texts(mask)
+    net.save(tmp_path / "good.keras")
+    words = net.get_layer("words")
+    words.set_weights([words.get_weights()[0] * np.float32(1.01)])
+    net.save(tmp_path / "bad.keras")
+    assert command("cairn", "verify", "good.keras", "--against", "good.keras", "--tolerance", "1e-9").returncode == 0
+    done = command("cairn", "verify", "bad.keras", "--against", "good.keras", "--json")
+    (output,) = json.loads(done.stdout)["outputs"]
+    assert done.returncode == 2 and output["rounding"] < 1e-5, output
+
+
 def demanding(tf, tf1):
     ids = tf1.placeholder(tf.int32, [None, None], name="ids")
     image = tf1.placeholder(tf.uint8, [None, 16, 16, 3], name="image")
@@ -144,6 +179,7 @@ def demanding(tf, tf1):
     tf.divide(tf.cast(image, tf.float32), 255.0, name="scaled")
     tf.where(mask, tf.ones_like(mask, tf.float32), tf.zeros_like(mask, tf.float32), name="masked")
     tf.sqrt(tf.math.log(positive + 0.0) + 9.0, name="rooted")
+    tf.nn.top_k(positive, tf1.placeholder(tf.int32, [], name="k"), name="best")
 
 
 def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
@@ -168,6 +204,16 @@ def test_a_stateful_keras_file_begins_every_run_with_its_first_states(command, t
     for words in (["verify", "stateful.om", "--against", "stateful.h5"], ["diff", "stateful.om", "stateful.h5"]):
         done = command("cairn", *words)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_cells_with_dropout_and_masks_are_run_by_their_framework(command, tmp_path):
+    import tensorflow as tf
+
+    layers = tf.keras.layers
+    cell = layers.RNN(layers.SimpleRNNCell(4, dropout=0.2), go_backwards=True)
+    tf.keras.Sequential([tf.keras.Input((6,)), layers.Embedding(9, 4, mask_zero=True), cell]).save(tmp_path / "net.h5")
+    done = command("cairn", "verify", "net.h5", "--against", "net.h5")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_inputs_and_outputs_of_a_keras_file_may_have_any_names_and_order(command, tmp_path):

@@ -136,7 +136,7 @@ class KerasFile(Signature):
 
     def load(self):
         self.model = made = tf.keras.models.load_model(source, compile=False)
-        self.stateful = any(getattr(layer, "stateful", False) for layer in made.submodules)
+        self.stateful = any(getattr(layer, "stateful", False) for layer in made._flatten_layers())
         self.order, self.keys = made.input_names, sorted(made.output_names)
         self.arguments = {name: tf.TensorSpec(tensor.shape, tensor.dtype) for name, tensor in zip(self.order, made.inputs)}
 

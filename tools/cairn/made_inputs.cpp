@@ -121,6 +121,8 @@ class Expectations {
       rows(size_at(node.result(), node.attr().integer("axis")));
     else if (node.is("segment_reduce") && operand == 1)
       rows(size_at(node.result(), 0));
+    else if (node.is("top_k") && operand == 1)
+      range_.within(1, static_cast<double>(std::max<int64_t>(size_at(node.inputs[0], -1), 1)));
     else
       return false;
     return true;

@@ -50,7 +50,7 @@ void add_products(const FewChannels& s, int64_t h, int64_t first, int64_t last, 
 void compute_rows(const FewChannels& s, int64_t first, int64_t last, const float* x, const float* weights,
                   const float* bias, float* products, float* sums, float* y) {
   const int64_t each = (last - first) * s.ow;
-  for (int64_t c = 0; c < s.oc; ++c) std::fill_n(sums + c * each, each, bias ? bias[c] : 0.f);
+  std::fill_n(sums, s.oc * each, 0.f);
   const int64_t end = std::min(s.h, last + (s.kh - 1) * s.dilation_h - s.pad_top);
   for (int64_t h = std::max<int64_t>(0, first - s.pad_top); h < end; ++h) {
     multiply_row(s, x + h * s.w * s.ic, weights, products);
@@ -59,7 +59,7 @@ void compute_rows(const FewChannels& s, int64_t first, int64_t last, const float
   float* to = y + first * s.ow * s.oc;
   for (int64_t c = 0; c < s.oc; ++c)
     for (int64_t i = 0; i < each; ++i) {
-      const float value = sums[c * each + i], high = value > s.high ? s.high : value;
+      const float value = sums[c * each + i] + (bias ? bias[c] : 0.f), high = value > s.high ? s.high : value;
       to[i * s.oc + c] = high < s.low ? s.low : high;
     }
 }

@@ -27,11 +27,7 @@ void spread_columns(const PixelLanes& s, const float* x, int64_t first, int64_t 
 /// sums[channel * step + pixel] of some vectors of pixels; `x` is the first row of their windows.
 template <int kChannels, int kVectors>
 void sum_pixels(const PixelLanes& s, const float* x, const float* weights, const float* bias, float* sums) {
-  Floats all[kChannels][kVectors];
-#pragma GCC unroll 8
-  for (int c = 0; c < kChannels; ++c)
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) all[c][v] = spread(bias[c]);
+  Floats all[kChannels][kVectors] = {};
   for (int64_t ky = 0; ky < s.kh; ++ky, x += s.dilation_h * s.row)
     for (int64_t k = 0; k < s.kw * s.ic; ++k, weights += kMostOutputs) {
       const float* from = x + s.places[k];
@@ -48,7 +44,7 @@ void sum_pixels(const PixelLanes& s, const float* x, const float* weights, const
 #pragma GCC unroll 8
   for (int c = 0; c < kChannels; ++c)
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) store(sums + c * s.step + v * kFloats, all[c][v]);
+    for (int v = 0; v < kVectors; ++v) store(sums + c * s.step + v * kFloats, all[c][v] + spread(bias[c]));
 }
 
 template <int kChannels>

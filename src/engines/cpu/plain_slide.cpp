@@ -52,14 +52,14 @@ void slide_plainly(const SlideSpec& spec, const SlideTile& tile, const float* x,
   for (int64_t block = 0; block < vectors + (left > 0); ++block) {
     const int64_t count = block < vectors ? kSlideLanes : left;
     SlideLanes start{};
-    if (spec.work == WindowWork::multiply_add)
-      start = *reinterpret_cast<const SlideLanes*>(bias);  // whole vectors are packed
-    else if (spec.work == WindowWork::maximum)
+    if (spec.work == WindowWork::maximum)
       start += -std::numeric_limits<float>::infinity();
     for (size_t pixel = 0; pixel < tile.pixel_bytes.size(); ++pixel) {
       SlideLanes sum = start;
       add_taps(spec, tile, pixel, x + tile.pixel_bytes[pixel] / 4, packed, count, sum);
       if (spec.work == WindowWork::mean) sum /= tile.divisors[pixel];
+      if (spec.work == WindowWork::multiply_add)
+        sum += *reinterpret_cast<const SlideLanes*>(bias);  // whole vectors are packed
       const int64_t at = static_cast<int64_t>(pixel) * spec.channels;
       for (int64_t i = 0; i < count; ++i)
         y[at + i] = activated_as(spec.activation, residual ? sum[i] + residual[at + i] : sum[i]);

@@ -33,6 +33,9 @@ class TileCode : public FormCode, public TileKernel {
   const TileSpec spec_;
   int vectors_ = 0, pixels_ = 0, first_ = 0, broadcasts_ = 0;
 
+  /// The bias is added behind the sum: a large one at its start would round every step to its own last place.
+  bool bias_last_ = false;
+
  private:
   bool is_tail(int vector) const { return tail_ != 0 && vector == vectors_ - 1; }
   /// Of C and of the residual, in elements.

@@ -10,6 +10,7 @@ TileCode::TileCode(const TileSpec& spec)
     : FormCode(spec.isa, spec.brain_products, spec.columns % lanes(spec.isa)), spec_(spec) {
   vectors_ = (spec.columns + lanes(spec.isa) - 1) / lanes(spec.isa);
   pixels_ = static_cast<int>(spec.pixel_bytes.size());
+  bias_last_ = spec.narrow.rounds_sum;
 }
 
 void TileCode::emit_epilogue() { integers() ? finish_integers() : spec_.narrow.acts() ? finish_narrow() : finish(); }
@@ -53,6 +54,7 @@ void TileCode::finish() {
     for (int j = 0; j < vectors_; ++j) {
       Xbyak::Xmm sum = accumulator(i, j);
       auto offset = static_cast<int>(element(i, j) * 4);
+      if (bias_last_) vaddps(sum, sum, ptr[rcx + j * vector_bytes()]);
       if (spec_.residual) add_residual(sum, offset, is_tail(j));
       if (spec_.activation.kind != Activation::Kind::none) vmaxps(sum, low, sum);  // keeps NaN: the second source
       if (clip) continue;
@@ -100,10 +102,8 @@ void TileCode::finish_narrow() {
     for (int j = 0; j < vectors_; ++j) {
       const Xbyak::Xmm sum = accumulator(i, j);
       const int64_t at = element(i, j);
-      if (spec_.narrow.rounds_sum) {
-        round(sum, spare, other, form);
-        vaddps(sum, sum, ptr[rcx + j * vector_bytes()]);
-      }
+      if (spec_.narrow.rounds_sum) round(sum, spare, other, form);
+      if (bias_last_) vaddps(sum, sum, ptr[rcx + j * vector_bytes()]);
       if (spec_.residual) {
         if (spec_.narrow.rounds_biased) round(sum, spare, other, form);
         load_elements(spare, r8 + static_cast<int>(at * bytes_of(residual)), residual, is_tail(j));

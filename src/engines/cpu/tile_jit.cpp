@@ -31,9 +31,10 @@ struct VectorTile final : TileCode {
     CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
     if (has_table()) load_table();
-    integers()               ? start_integers()
-    : spec.narrow.rounds_sum ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
-                             : start_with_bias();
+    bias_last_ = bias_last_ || (!integers() && !spec.block_steps);
+    integers()   ? start_integers()
+    : bias_last_ ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
+                 : start_with_bias();
     if (spec.block_steps) start_blocks();
     emit_rows();
     if (spec.block_steps) end_blocks();

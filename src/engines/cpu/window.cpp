@@ -166,15 +166,11 @@ class Slide::Code final : public FormCode {
   }
 
   void start() {
-    const bool biased = multiplies() && !spec_.narrow.rounds_sum;
-    if (biased) vmovups(sum(0), ptr[r10]);  // whole vectors are packed
     for (int pixel = 0; pixel < pixels(); ++pixel) {
       if (spec_.work == WindowWork::maximum)
         vmovaps(sum(pixel), low());
-      else if (!biased)
+      else
         vxorps(Xbyak::Ymm(pixel), Xbyak::Ymm(pixel), Xbyak::Ymm(pixel));  // clears the whole register
-      else if (pixel > 0)
-        vmovaps(sum(pixel), sum(0));
     }
   }
 
@@ -237,10 +233,8 @@ class Slide::Code final : public FormCode {
       vbroadcastss(other(), ptr[rip + divisors_ + pixel * 4]);
       vdivps(sum(pixel), sum(pixel), other());
     }
-    if (narrow.rounds_sum) {
-      round(sum(pixel), weight(), loaded(), narrow.result);
-      vaddps(sum(pixel), sum(pixel), ptr[r10]);
-    }
+    if (narrow.rounds_sum) round(sum(pixel), weight(), loaded(), narrow.result);
+    if (multiplies()) vaddps(sum(pixel), sum(pixel), ptr[r10]);  // the bias; whole vectors are packed
     if (spec_.residual) {
       if (narrow.rounds_biased) round(sum(pixel), weight(), loaded(), narrow.result);
       load_elements(loaded(), rcx + at(narrow.residual), narrow.residual, in_tail_);
