@@ -3,6 +3,7 @@
 import numpy as np
 from cairn.ms import core, methods, modes
 from cairn.ms.numerics import arrays, basic
+from cairn.ms.promote import nptype
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, tensor, written
@@ -76,9 +77,11 @@ class InsertGradientOf(Operator):
         self.f = f
 
     def compute(self, x):
-        (out,) = core.custom(
-            lambda x: (core.identity(x),), lambda inputs, results, gradients: (self.f(gradients[0]),), (x,)
-        )
+        def backward(inputs, results, gradients):
+            made = core.prepared(self.f)(gradients[0])
+            return (made if isinstance(made, Tensor) else Tensor(np.full(x.shape, made, nptype(x))),)
+
+        (out,) = core.custom(lambda x: (core.identity(x),), backward, (x,))
         return out
 
 
