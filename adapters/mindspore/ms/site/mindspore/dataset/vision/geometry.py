@@ -359,7 +359,7 @@ class SlicePatches(Transform):
         if not isinstance(slice_mode, SliceMode):
             raise TypeError(f"Argument slice_mode with value {slice_mode} is not of type [<enum 'SliceMode'>], but got {type(slice_mode)}.")
         self.counts = number(num_height, "num_height", 1), number(num_width, "num_width", 1)
-        self.drops, self.fill_value = slice_mode == SliceMode.DROP, fill_value
+        self.drops, self.fill_value = slice_mode == SliceMode.DROP, number(fill_value, "fill_value", 0, 255)
 
     def apply(self, value):
         image = image_of(value, "SlicePatches")
