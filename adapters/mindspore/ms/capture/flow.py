@@ -10,7 +10,7 @@ import sysconfig
 import types
 
 import numpy
-from cairn.ms import core, level, promote
+from cairn.ms import core, level, methods, promote
 from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
@@ -148,7 +148,7 @@ def call(function, *arguments, _cairn_line=None, **keywords):
     if graph() is None:
         return function(*arguments, **keywords)
     if function is builtins.print and not keywords:
-        return graph().show(*map(seen, arguments))
+        return graph().show(methods.show, *map(seen, arguments))
     if function in _CHECKED:
         _CHECKED[function](*arguments, **keywords)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:

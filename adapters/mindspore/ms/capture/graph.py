@@ -84,7 +84,7 @@ class Graph:
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
         self._calls = {}  # of the script's functions, being traced: how many scopes were open
-        self.shown = []  # what is printed, in order
+        self.shown = []  # (function, values) that each run ends with, in order
         self.differentiated = []  # the Gradients that are open
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
@@ -238,11 +238,11 @@ class Graph:
         """Whether elements of these two types may meet where branches or turns of a loop join."""
         return self.mixes and {a.kind, b.kind} in ({"i", "f"}, {"u", "f"})
 
-    def show(self, *values):
-        """Has the values printed each time the function has run."""
+    def show(self, act, *values):
+        """Has act(values) called each time the function has run."""
         if len(self.scopes) > 1:
             raise Uncaptured("tensors are printed in a branch or loop that depends on tensors")
-        self.shown.append(tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values))
+        self.shown.append((act, tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values)))
 
     def scope(self):
         return Gradients(self)
