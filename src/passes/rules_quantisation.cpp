@@ -1,6 +1,7 @@
 // Products of numbers that were dequantised become products of their integers, and what only moves or compares quantised
 // numbers takes the integers themselves.
 #include <algorithm>
+#include <numeric>
 
 #include "ir/evaluate.h"
 #include "passes/facts.h"
@@ -37,11 +38,23 @@ bool of_integers(const Match& m) {
 Value* zero(Match& m, DType dtype) { return m.constant(Tensor::zeros(dtype, {})); }
 Value* as_list(Match& m, Value* x) { return m.add("reshape", {x, m.constant(Tensor::of_i64({-1}))}); }
 
+Value* with_rows_as_columns(Match& m, Value* x) {
+  Permutation turn(x->type.shape.rank());
+  std::iota(turn.begin(), turn.end(), 0);
+  std::swap(turn[turn.size() - 1], turn[turn.size() - 2]);
+  return m.add("transpose", {x}, {{"permutation", turn}});
+}
+
 Value* product_of_integers(Match& m) {
   const Node& product = m.root();
   const char* op = product.is("conv2d") ? "conv2d_integer" : "matmul_integer";
-  Value* zero_of_weights = is_one(m["zw"]) ? m["zw"] : as_list(m, m["zw"]);
-  Value* sum = m.add(op, {m["x"], m["w"], m["zx"], zero_of_weights}, product.attributes);
+  Value *x = m["x"], *zero_of_weights = is_one(m["zw"]) ? m["zw"] : as_list(m, m["zw"]);
+  Attributes attributes = product.attributes;
+  if (product.is("matmul") && product.attr().boolean("transpose_a")) {
+    x = with_rows_as_columns(m, x);
+    attributes = {{"transpose_b", product.attr().boolean("transpose_b")}};
+  }
+  Value* sum = m.add(op, {x, m["w"], m["zx"], zero_of_weights}, std::move(attributes));
   Value* scale = m.add("mul", {as_list(m, m["sx"]), as_list(m, m["sw"])});
   return m.add("dequantize_linear", {sum, scale, zero(m, kI32)});
 }

@@ -21,7 +21,9 @@ class ChainText {
     params_ = "%x: " + x;
     std::string zeros = constant(x, {});
     zeros += constant(w, {}, random_.coin() ? (w == "u8" ? "128" : "0") : "");
-    if (random_.coin()) {
+    if (random_.between(0, 4) == 0) {
+      return batched(x, w, zeros, ic, oc);
+    } else if (random_.coin()) {
       params_ += fmt::format("[{}, {}]", h * width, ic);
       dims_ = fmt::format("[{}, {}]", h * width, oc);
       const bool turned = random_.coin();
@@ -73,6 +75,17 @@ class ChainText {
   }
 
  private:
+  /// Products of two operands, each of which may be repeated along dims of the batch.
+  std::string batched(const std::string& x, const std::string& w, const std::string& zeros, int64_t k, int64_t n) {
+    const int64_t m = random_.between(1, 9), heads = random_.between(1, 5), a = random_.coin() ? heads : 1;
+    const bool turned = random_.coin();
+    const int64_t b = a == 1 ? heads : random_.one_of({1, heads});
+    return fmt::format(
+        "(%x: {}[2, {}, {}, {}], %w: {}[{}, {}, {}]) -> (%p: i32[2, {}, {}, {}]) {{ {}%p = matmul_integer %x, %w, %c0, %c1 "
+        "{{transpose_b = {}}} return %p }}",
+        x, a, m, k, w, b, turned ? n : k, turned ? k : n, heads, m, n, zeros, turned);
+  }
+
   static std::string list(const std::vector<int64_t>& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
   std::string numbers(int64_t count, double low, double high) {
     std::string all;

@@ -16,7 +16,8 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kMostTaps = WindowRow::kMostTaps;
-constexpr int64_t kBlock = 64;  // channels
+constexpr int64_t kMostExactTaps = 256;  // times 255 times 255 is less than 2^24
+constexpr int64_t kBlock = 64;           // channels
 
 struct Depthwise {
   IntegerContraction contraction;
@@ -39,8 +40,8 @@ Refusal read_depthwise_integers(const Group& group, Depthwise& problem) {
   if (count_of(node.inputs[2]->type.shape.sizes()) != 1 || (zeros != 1 && zeros != channels))
     return "zero points are not those of channels";
   problem.slide = slide_of(node, {dim(kernel, 0), dim(kernel, 1)});
-  if (problem.slide.taps() > kMostTaps) return fmt::format("has {} taps", problem.slide.taps());
-  return std::nullopt;
+  if (problem.slide.taps() > kMostExactTaps) return fmt::format("has {} taps", problem.slide.taps());
+  return Slide::refuses(problem.slide, machine_isa());
 }
 
 /// Calls run(first pixel of the row in y, where its taps are) for each row of y.
@@ -61,17 +62,15 @@ int32_t weight_of(const Depthwise& problem, int64_t tap, int64_t channel) {
          byte_at(zero.dtype(), zero.data(), zero.count() == 1 ? 0 : channel);
 }
 
-// In floats, which hold all sums of so few products exactly: any instruction set, any epilogue.
+// In floats, which hold all sums of so few products exactly: by the kernels of f32, any instruction set and epilogue.
 
-#define CAIRN_TAP(name, T)                                                                                   \
-  CAIRN_VECTORISED(void, name,                                                                               \
-                   (int64_t count, const T* __restrict x, float zero, const float* __restrict weights,       \
-                    float* __restrict sums)) {                                                               \
-    for (int64_t i = 0; i < count; ++i) sums[i] += (static_cast<float>(x[i]) - zero) * weights[i];           \
+#define CAIRN_CENTRED(name, T)                                                                             \
+  CAIRN_VECTORISED(void, name, (int64_t count, const T* __restrict x, float zero, float* __restrict to)) { \
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(x[i]) - zero;                           \
   }
-CAIRN_TAP(add_tap_unsigned, uint8_t)
-CAIRN_TAP(add_tap_signed, int8_t)
-#undef CAIRN_TAP
+CAIRN_CENTRED(centre_unsigned, uint8_t)
+CAIRN_CENTRED(centre_signed, int8_t)
+#undef CAIRN_CENTRED
 
 CAIRN_INLINE float clipped(float x, float low, float high) {
   x = x > low ? x : low;
@@ -87,13 +86,17 @@ CAIRN_INLINE void add_residual(int64_t count, const void* residual, float scale,
   for (int64_t i = 0; i < count; ++i) y[i] += static_cast<float>(from[i]) * scale + shift;
 }
 
+/// y [pixels, channels].
 CAIRN_VECTORISED(void, apply_epilogue,
-                 (int64_t count, const IntegerEpilogue& given, float factor, const float* __restrict scale,
-                  const float* __restrict bias, const void* residual, float* __restrict y)) {
+                 (int64_t pixels, int64_t channels, const IntegerEpilogue& given, float factor,
+                  const float* __restrict scale, const float* __restrict bias, const void* residual,
+                  float* __restrict y)) {
   using Residual = IntegerEpilogue::Residual;
   const IntegerEpilogue e = given;  // which y does not alias
-  for (int64_t i = 0; i < count; ++i)
-    y[i] = clipped((y[i] * scale[i] + bias[i]) * factor, e.first_low, e.first_high);
+  const int64_t count = pixels * channels;
+  for (int64_t pixel = 0; pixel < pixels; ++pixel)
+    for (int64_t i = 0, at = pixel * channels; i < channels; ++i, ++at)
+      y[at] = clipped((y[at] * scale[i] + bias[i]) * factor, e.first_low, e.first_high);
   for (int64_t i = 0; e.rounds && i < count; ++i)
     y[i] = rounded(clipped(y[i], e.round_low, e.round_high)) * e.round_scale;
   if (e.residual == Residual::floats) add_residual<float>(count, residual, e.residual_scale, e.residual_shift, y);
@@ -106,61 +109,98 @@ CAIRN_VECTORISED(void, store_bytes, (int64_t count, const float* __restrict y, i
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(static_cast<int32_t>(rounded(y[i])) + zero);
 }
 
-void store_row(int64_t count, const IntegerEpilogue& e, const float* y, void* to) {
-  if (e.output == IntegerEpilogue::Output::floats) {
-    std::copy_n(y, count, static_cast<float*>(to));
-  } else if (e.output == IntegerEpilogue::Output::sums) {
-    for (int64_t i = 0; i < count; ++i) static_cast<int32_t*>(to)[i] = static_cast<int32_t>(y[i]);
-  } else {
-    store_bytes(count, y, e.zero_point, static_cast<uint8_t*>(to));
-  }
+CAIRN_VECTORISED(void, store_sums, (int64_t count, const float* __restrict y, int32_t* __restrict to)) {
+  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(y[i]);
 }
 
-std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& problem) {
+struct FloatKernel {
+  FloatKernel(const SlideSpec& spec, const IntegerContraction& c)
+      : s(spec), slide(spec, machine_isa()), e(c.epilogue), factor(c.factor), no_bias(slide.bias_size()) {}
+
+  SlideSpec s;  // of one image
+  Slide slide;
+  IntegerEpilogue e;
+  float factor;
+  std::shared_ptr<const void> weights;
+  std::vector<float> no_bias;
+
+  static int64_t whole(int64_t floats) { return (floats + 15) / 16 * 16; }
+  int64_t of_x() const { return s.pixels() * s.channels; }
+  int64_t of_y() const { return s.out_pixels() * s.channels; }
+  bool in_place() const { return e.output == IntegerEpilogue::Output::floats; }
+  int64_t floats_of_image() const { return whole(of_x()) + (in_place() ? 0 : whole(of_y())); }
+
+  /// x, y and residual are those of the image; `own` has floats_of_image().
+  void run(Executor& executor, DType dtype, const void* x, float zero, const float* scale, const float* bias,
+           const char* residual, char* y, float* own) const {
+    for_ranges(executor, of_x(), 1, [&](int64_t first, int64_t last) {
+      if (dtype == kU8)
+        centre_unsigned(last - first, static_cast<const uint8_t*>(x) + first, zero, own + first);
+      else
+        centre_signed(last - first, static_cast<const int8_t*>(x) + first, zero, own + first);
+    });
+    float* sums = in_place() ? reinterpret_cast<float*>(y) : own + whole(of_x());
+    slide.run(executor, own, static_cast<const float*>(weights.get()), no_bias.data(), nullptr, sums);
+    for_ranges(executor, s.out_pixels(), s.channels * 4, [&](int64_t first, int64_t last) {
+      const int64_t at = first * s.channels, count = (last - first) * s.channels;
+      if (e.output == IntegerEpilogue::Output::sums)
+        return store_sums(count, sums + at, reinterpret_cast<int32_t*>(y) + at);
+      apply_epilogue(last - first, s.channels, e, factor, scale, bias,
+                     residual ? residual + at * e.residual_bytes() : nullptr, sums + at);
+      if (!in_place()) store_bytes(count, sums + at, e.zero_point, reinterpret_cast<uint8_t*>(y) + at);
+    });
+  }
+};
+
+SlideSpec of_one_image(SlideSpec s) {
+  s.n = 1;
+  return s;
+}
+
+std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& problem, MakeContext& context) {
   const IntegerContraction& c = problem.contraction;
-  const SlideSpec s = problem.slide;
-  auto weights = std::make_shared<std::vector<float>>();
-  for (int64_t tap = 0; tap < s.taps(); ++tap)
-    for (int64_t o = 0; o < s.channels; ++o) weights->push_back(static_cast<float>(weight_of(problem, tap, o)));
+  const SlideSpec s = of_one_image(problem.slide);
+  auto kernel = std::make_shared<FloatKernel>(s, c);
+  const Slide& slide = kernel->slide;
+  const auto& zeros = *constant_of(problem.operand(3));
+  std::string layout = "centred " + slide.layout();
+  for (int64_t i = 0; i < zeros.count(); ++i) layout += fmt::format(",{}", byte_at(zeros.dtype(), zeros.data(), i));
+  kernel->weights = context.packer.packed(*constant_of(problem.operand(1)), layout, slide.packed_size() * 4, [&](void* to) {
+    std::vector<float> weights;
+    for (int64_t tap = 0; tap < s.taps(); ++tap)
+      for (int64_t o = 0; o < s.channels; ++o) weights.push_back(static_cast<float>(weight_of(problem, tap, o)));
+    slide.pack(weights.data(), static_cast<float*>(to));
+  });
   constexpr size_t kNone = SIZE_MAX;
   const auto place = [&](const Value* value) { return value ? index_of(group, value) : kNone; };
   const size_t x = place(problem.operand(0)), zero = place(problem.operand(2)), scale = place(c.scale),
                bias = place(c.bias), residual = place(c.residual);
-  const auto step_of = [](const Value* value) { return value && count_of(value->type.shape.sizes()) > 1 ? 1 : 0; };
-  const int64_t scale_step = step_of(c.scale), bias_step = step_of(c.bias);
+  const auto is_row = [](const Value* value) { return value && count_of(value->type.shape.sizes()) > 1; };
+  const bool scales = is_row(c.scale), biases = is_row(c.bias);
   const DType dtype = problem.operand(0)->type.dtype;
-  const IntegerEpilogue e = c.epilogue;
-  const float factor = c.factor;
+  const int64_t images = problem.slide.n, rows = 2 * FloatKernel::whole(s.channels), own = kernel->floats_of_image();
+  const int64_t at_once = images < 2 * context.threads ? 1 : context.threads;
   const auto run = [=](const StepArgs& args) {
-    float one_scale[kBlock], one_bias[kBlock];
-    std::fill_n(one_scale, kBlock, scale == kNone ? 1.f : *input(args, scale));
-    std::fill_n(one_bias, kBlock, bias == kNone ? 0.f : *input(args, bias));
-    const float* scales = scale_step ? input(args, scale) : one_scale;
-    const float* biases = bias_step ? input(args, bias) : one_bias;
+    const FloatKernel& k = *kernel;
+    auto* scratch = static_cast<float*>(args.workspace);
+    float *one_scale = scratch, *one_bias = scratch + rows / 2;
+    std::fill_n(one_scale, s.channels, scale == kNone ? 1.f : *input(args, scale));
+    std::fill_n(one_bias, s.channels, bias == kNone ? 0.f : *input(args, bias));
     const auto offset = static_cast<float>(byte_at(dtype, args.inputs[zero], 0));
-    for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
-      alignas(64) float sums[kBlock];
-      for (int64_t column = 0; column < s.ow; ++column, ++pixel)
-        for (int64_t block = 0; block < s.channels; block += kBlock) {
-          const int64_t count = std::min(kBlock, s.channels - block), at = pixel * s.channels + block;
-          std::fill_n(sums, kBlock, 0.f);
-          for (int64_t tap = 0; tap < s.taps(); ++tap) {
-            const int64_t from = row.pixel(tap, column);
-            if (from < 0) continue;
-            const float* w = weights->data() + tap * s.channels + block;
-            if (dtype == kU8)
-              add_tap_unsigned(count, input<uint8_t>(args, x) + from * s.channels + block, offset, w, sums);
-            else
-              add_tap_signed(count, input<int8_t>(args, x) + from * s.channels + block, offset, w, sums);
-          }
-          const char* other = residual == kNone ? nullptr : input<char>(args, residual) + at * e.residual_bytes();
-          if (e.output != IntegerEpilogue::Output::sums)
-            apply_epilogue(count, e, factor, scales + block * scale_step, biases + block * bias_step, other, sums);
-          store_row(count, e, sums, output<char>(args) + at * e.output_bytes());
-        }
-    });
+    const auto image = [&](int64_t i, Executor& executor, int worker) {
+      k.run(executor, dtype, input<char>(args, x) + i * k.of_x(), offset, scales ? input(args, scale) : one_scale,
+            biases ? input(args, bias) : one_bias,
+            residual == kNone ? nullptr : input<char>(args, residual) + i * k.of_y() * k.e.residual_bytes(),
+            output<char>(args) + i * k.of_y() * k.e.output_bytes(), scratch + rows + worker * own);
+    };
+    if (at_once == 1 || args.executor.width() > at_once)
+      for (int64_t i = 0; i < images; ++i) image(i, args.executor, 0);
+    else
+      args.executor.run(static_cast<int>(images), [&](int i, int worker) { image(i, serial_executor(), worker); });
   };
-  return call("integer_depthwise floats", run);
+  CallOptions options{.workspace = static_cast<size_t>(rows + at_once * own) * sizeof(float),
+                      .unread = {place(problem.operand(1)), place(problem.operand(3))}};
+  return call("integer_depthwise floats " + slide.describe(), run, std::move(options));
 }
 
 // With dot products of 512 bits: four taps of 64 channels are interleaved to dwords, whose order within 16 channels the packing to
@@ -239,8 +279,17 @@ void run_pixels(const DotKernel& k, const WindowRow& row, const uint8_t* x, int6
 #undef CAIRN_DOTS
 #pragma GCC diagnostic pop
 
+/// The columns whose windows are inside the image, first and end.
+std::pair<int64_t, int64_t> inner_columns(const SlideSpec& s) {
+  const int64_t left = std::min(s.ow, (s.pad_left + s.stride_w - 1) / s.stride_w);
+  const int64_t reach = s.w + s.pad_left - (s.kw - 1) * s.dilation_w;  // windows start below this
+  return {left, std::clamp((reach + s.stride_w - 1) / s.stride_w, left, s.ow)};
+}
+
 bool takes_dots(const Depthwise& problem) {
   const IntegerContraction& c = problem.contraction;
+  const auto [inner, end] = inner_columns(problem.slide);
+  if (problem.slide.taps() > kMostTaps || 2 * (end - inner) < problem.slide.ow) return false;
   const auto fixed = [](const Value* value) { return !value || constant_of(value); };
   if (machine_isa() != Isa::avx512 || !machine_has_dot_products() || problem.operand(0)->type.dtype != kU8)
     return false;
@@ -287,10 +336,7 @@ std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& proble
   const auto run = [kernel, x](const StepArgs& args) {
     const DotKernel& k = *kernel;
     const SlideSpec& s = k.s;
-    // Columns whose windows are inside the image run together.
-    const int64_t left = std::min(s.ow, (s.pad_left + s.stride_w - 1) / s.stride_w);
-    const int64_t reach = s.w + s.pad_left - (s.kw - 1) * s.dilation_w;  // windows start below this
-    const int64_t inner = std::clamp((reach + s.stride_w - 1) / s.stride_w, left, s.ow);
+    const auto [left, inner] = inner_columns(s);  // whose columns run together
     for_output_rows(args.executor, s, [&](int64_t pixel, const WindowRow& row) {
       const auto* from = input<uint8_t>(args, x);
       uint8_t* y = output<uint8_t>(args) + pixel * s.channels;
@@ -309,11 +355,11 @@ Refusal refuses_integer_depthwise(const Group& group) {
   return read_depthwise_integers(group, problem);
 }
 
-std::unique_ptr<Step> make_integer_depthwise(const Group& group, MakeContext&) {
+std::unique_ptr<Step> make_integer_depthwise(const Group& group, MakeContext& context) {
   Depthwise problem;
   const Refusal refusal = read_depthwise_integers(group, problem);
   CHECK(!refusal, "{}", *refusal);
-  return takes_dots(problem) ? make_with_dots(group, problem) : make_in_floats(group, problem);
+  return takes_dots(problem) ? make_with_dots(group, problem) : make_in_floats(group, problem, context);
 }
 
 }  // namespace cairn

@@ -36,9 +36,9 @@ struct IntegerProblem {
   ConvSpec spec;
   int64_t channels = 0;  // of x, spec.ic being elements
   int64_t batch = 1;
-  bool shared = true;       // all products of a batch have the same weights
-  bool transposed = false;  // weights are [n, k]
-  bool transposed_x = false;
+  std::vector<int64_t> matrices_of_x, matrices_of_weights;  // those of each product of a batch
+  bool shared = true;                                       // all products of a batch have the same weights
+  bool transposed = false;                                  // weights are [n, k]
 
   const Value* x() const { return contraction.node->inputs[0]; }
   const Value* weights() const { return contraction.node->inputs[1]; }
@@ -51,19 +51,22 @@ Refusal read_product(IntegerProblem& problem) {
   const Dims a = problem.x()->type.shape.sizes(), b = problem.weights()->type.shape.sizes();
   const Dims result = node.result()->type.shape.sizes();
   problem.transposed = node.attr().boolean("transpose_b");
-  problem.transposed_x = node.attr().boolean("transpose_a");
-  problem.channels = a[a.size() - (problem.transposed_x ? 2 : 1)];
+  if (node.attr().boolean("transpose_a")) return "the left operand is transposed";
+  problem.channels = a.back();
   problem.spec.oc = result.back();
-  problem.shared = b.size() == 2;
-  if (problem.transposed_x) return "the left operand is transposed";
+  problem.shared = count_between(b, 0, b.size() - 2) == 1;
   if (problem.shared) {
     problem.spec.w = problem.spec.ow = count_of(result) / result.back();
     return std::nullopt;
   }
   const Dims batch(result.begin(), result.end() - 2);
   problem.batch = count_of(batch);
-  if (count_between(a, 0, a.size() - 2) != problem.batch || count_between(b, 0, b.size() - 2) != problem.batch)
-    return "operands are repeated along a batch";
+  const auto matrices = [&](const Dims& dims) {
+    return broadcast_strides(Dims(dims.begin(), dims.end() - 2), batch);
+  };
+  walk<2>(batch, {matrices(a), matrices(b)}, [&](int64_t, const auto& matrix) {
+    problem.matrices_of_x.push_back(matrix[0]), problem.matrices_of_weights.push_back(matrix[1]);
+  });
   problem.spec.w = problem.spec.ow = result[result.size() - 2];
   return std::nullopt;
 }
@@ -142,8 +145,10 @@ class IntegerStep final : public Step {
     if (packed_) return conv_.run(args.executor, x, static_cast<const float*>(packed_.get()), parameters, residual, y);
     const int64_t rows = spec_.n * spec_.h * spec_.w * spec_.ic, result = spec_.ow * spec_.oc;
     const auto product = [&](int64_t i, Executor& executor, float* packed) {
-      executor.run(conv_.panels(), [&](int panel, int) { pack_panel(&args, i, panel, packed); });
-      conv_.run(executor, x + i * rows, packed, parameters, residual + i * result * spec_.epilogue.residual_bytes(),
+      const auto of = [i](const std::vector<int64_t>& matrices) { return matrices.empty() ? 0 : matrices[static_cast<size_t>(i)]; };
+      executor.run(conv_.panels(),
+                   [&](int panel, int) { pack_panel(&args, of(problem_.matrices_of_weights), panel, packed); });
+      conv_.run(executor, x + of(problem_.matrices_of_x) * rows, packed, parameters, residual + i * result * spec_.epilogue.residual_bytes(),
                 y + i * result * spec_.epilogue.output_bytes());
     };
     if (packers() == 1 || args.executor.width() > workers_) {
@@ -189,7 +194,7 @@ class IntegerStep final : public Step {
   static bool fixed(const Operand& operand) { return operand.index == kNone || operand.constant; }
   static int64_t whole(int64_t floats) { return (floats + 15) / 16 * 16; }
   bool bytes() const { return spec_.arithmetic == Arithmetic::bytes; }
-  int64_t x_elements() const { return problem_.batch * spec_.n * spec_.d * spec_.h * spec_.w * spec_.ic; }
+  int64_t x_elements() const { return count_of(problem_.x()->type.shape.sizes()) / problem_.channels * spec_.ic; }
   size_t start_values() const { return conv_.tap_sets().size() * static_cast<size_t>(spec_.oc); }
   int64_t parameter_floats() const {
     return fixed_ ? 0 : whole(static_cast<int64_t>(conv_.bias_size())) + whole(static_cast<int64_t>(start_values()));
