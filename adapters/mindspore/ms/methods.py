@@ -192,6 +192,11 @@ def _repr(self, separator=", ", gap=" "):
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"
 
 
+def show(values):
+    """Prints values as a graph does."""
+    print(shown(values))
+
+
 def shown(values):
     """The lines that a graph prints for values."""
     return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in values)

@@ -35,7 +35,7 @@ REFUSED = {
     "mindspore.mint": ("functions of 2.3 and later are not supported", "mindspore.ops"),
     "mindspore.hub": ("downloads are not supported", "load_checkpoint"),
     "mindspore.load_distributed_checkpoint": ("checkpoints in parts are not supported", "load_checkpoint"),
-    "mindspore.dataset.audio": ("sounds are not supported", "NumPy in GeneratorDataset"),
+    "mindspore.dataset.audio.Vad": ("the detection of speech is not supported", "NumPy in GeneratorDataset"),
     "mindspore.ops.Custom": ("kernels of other languages are not supported here", "cairn.op"),
     "mindspore.ops.CustomRegOp": ("kernels of other languages are not supported here", "cairn.op"),
     "mindspore.ops.DataType": ("kernels of other languages are not supported here", "cairn.op"),
@@ -46,8 +46,6 @@ REFUSED.update((f"mindspore.ops.functional.{name}", ("a node of MindSpore's comp
     "J", "array_reduce", "distribute", "environ_add", "environ_create", "environ_get", "environ_set", "hastype", "ref_to_embed"))  # fmt: skip
 REFUSED.update((f"mindspore.dataset.{name}", ("this source is not read yet", "GeneratorDataset over a reader of your own")) for name in (
     "CLUEDataset", "FlickrDataset", "InMemoryGraphDataset", "OBSMindDataset", "RandomDataset", "SBUDataset"))  # fmt: skip
-REFUSED.update((f"mindspore.dataset.{name}", ("callbacks of a pipeline are not supported", "mindspore.train.Callback")) for name in (
-    "DSCallback", "WaitedDSCallback"))  # fmt: skip
 
 
 def parts(module):

@@ -247,7 +247,7 @@ def test_shape_join_names_both_shapes():
         captured(Function(f), UP)
 
 
-def test_functions_made_in_branches_are_used_there():
+def test_functions_made_in_branches_are_used_there_and_after():
     def f(x, after=False):
         if x[0] > 0:
             turn = lambda each: each + each  # noqa: E731
@@ -258,8 +258,7 @@ def test_functions_made_in_branches_are_used_there():
         return turn(y) if after else y
 
     assert captured(Function(f), UP).tolist() == (UP + UP).tolist()
-    with pytest.raises(UnboundLocalError, match="'turn'.*each branch of the condition"):
-        captured(Function(lambda x: f(x, True)), UP)
+    assert captured(Function(lambda x: f(x, True)), UP).tolist() == (UP * 4).tolist()
 
 
 def test_loops_keep_types_and_without_their_shapes_run_eagerly():

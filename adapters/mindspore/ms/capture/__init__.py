@@ -14,7 +14,7 @@ import weakref
 
 import numpy
 from cairn import Error
-from cairn.ms import core, gradient, kept, methods
+from cairn.ms import core, gradient, kept
 from cairn.ms.refusal import Forbidden, Uncaptured, of_index
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
@@ -86,7 +86,7 @@ class Compiled(kept.Function):
     def __init__(self, graph, result):
         self._outputs = []
         self._result = self._outline(result)
-        self._shown = [self._outline(values) for values in graph.shown]
+        self._shown = [(act, self._outline(values)) for act, values in graph.shown]
         for each in self._outputs:  # a Parameter that is only returned becomes a state here
             graph.value(each)
         self._states, self._orders = list(graph.states), [order for _, order in graph.states.values()]
@@ -129,8 +129,8 @@ class Compiled(kept.Function):
             made = self.model.call(arrays)
         except Error as error:
             raise of_index(error) from None
-        for values in self._shown:
-            print(methods.shown(_filled(values, made)))
+        for act, values in self._shown:
+            act(_filled(values, made))
         return _filled(self._result, made)
 
 

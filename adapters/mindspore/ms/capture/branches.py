@@ -1,15 +1,14 @@
 """Branches of captured functions: both are traced, and what they assign becomes results of one conditional of the graph."""
 
-from types import FunctionType
-
 import numpy
+from cairn.ms import core
 from cairn.ms.promote import cast, together
 from cairn.ms.refusal import Uncaptured, Wrong
 from cairn.ms.tensor import Tensor
 
 from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
 from .graph import Value, is_symbolic, symbolic
-from .trees import zeros
+from .trees import leaves, zeros
 
 
 def choose(test, then, otherwise, line):
@@ -44,7 +43,7 @@ def if_(test, then, otherwise, get, put, names, line):
         put(before)
         own.builder.begin_else()
         second, states2 = _branch(own, otherwise, get)
-        join = _Join(own, line)
+        join = _Join(own, test, line, states1.held, states2.held)
         made = [join.plan(name, a, b, old) for name, a, b, old in zip(names, first, second, before)]
         written = list(dict.fromkeys([*states1.written, *states2.written]))
         for each in written:
@@ -61,11 +60,12 @@ def if_(test, then, otherwise, get, put, names, line):
 
 
 def _branch(own, body, get):
+    """The variables at the end of a branch, and its scope; scope.held: what their Parameters hold there."""
     with own.region(writes=True) as scope:
         body()
         values = get()
-        made = [held_value(own, each) for each in values]
-    return made, scope
+        scope.held = {each: held_value(own, each) for each in leaves(values) if isinstance(each, Tensor)}
+    return values, scope
 
 
 def held_value(own, value):
@@ -75,16 +75,36 @@ def held_value(own, value):
     return value
 
 
+def is_parameter(value):
+    """Whether a variable names a Parameter, which is read where it is used."""
+    return isinstance(value, Tensor) and value._value is None and hasattr(value, "requires_grad")
+
+
+def _is_function(value):
+    return callable(value) and not isinstance(value, (Tensor, type, Undefined))
+
+
+def _either(test, a, b, line):
+    """The function that a condition chooses; both are captured where it is called."""
+
+    def chosen(*arguments, **keywords):
+        return choose(test, lambda: core.prepared(a)(*arguments, **keywords), lambda: core.prepared(b)(*arguments, **keywords), line)
+
+    return chosen
+
+
 class _Join:
     """The values of two branches made one. Each variable has a plan, called with the handles of the conditional's results."""
 
-    def __init__(self, own, line):
-        self._own, self._line = own, line
+    def __init__(self, own, test, line, *held):
+        self._own, self._test, self._line, self._held = own, test, line, held
         self._pairs = []  # for each branch what makes the handle
 
     def plan(self, name, a, b, old):
         if same(a, b):
             return lambda handles: a
+        if is_parameter(a) and is_parameter(b) and (nptype(a), a.shape) == (nptype(b), b.shape):
+            return lambda handles: self._own.either(self._test, a, b)
         if name == RESULT and isinstance(old, Undefined):  # returned from a loop: a flag tells whether it counts
             a, b = (zeros(other) if isinstance(each, Undefined) else each for each, other in ((a, b), (b, a)))
         for each in (a, b):
@@ -108,8 +128,9 @@ class _Join:
         if hasattr(type(a), "of_parts") and type(a) is type(b) and a.shape == b.shape:
             parts = [self.plan(name, x, y, old) for x, y in zip(a.parts(), b.parts())]
             return lambda handles: a.of_parts([part(handles) for part in parts])
-        if name != RESULT and isinstance(a, FunctionType) and isinstance(b, FunctionType):
-            return lambda handles: Undefined(name, f": each branch of the condition at {place_of(self._line)} makes a function of its own")
+        if _is_function(a) and _is_function(b):
+            return lambda handles: _either(self._test, a, b, self._line)
+        a, b = (held.get(each, each) if isinstance(each, Tensor) else each for each, held in zip((a, b), self._held))
         if not all(isinstance(each, Tensor) or is_number(each) for each in (a, b)):
             if any(isinstance(each, numpy.ndarray) for each in (a, b)):
                 raise Uncaptured(f"'{name}' is a NumPy array that depends on a tensor", self._line)

@@ -10,7 +10,7 @@ import sysconfig
 import types
 
 import numpy
-from cairn.ms import core, promote
+from cairn.ms import core, level, methods, promote
 from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
@@ -36,11 +36,12 @@ def setitem(container, index, value):
 def member(target, name):
     """What a captured function writes elements of: of a Cell's members only Parameters can be, lists and dictionaries cannot."""
     if graph() is not None and hasattr(target, "_cells"):
+        told = "should be initialized as a 'Parameter' in the '__init__' function" if level.at_least("1.10") else "should be a Parameter"
         if not hasattr(target, name):
-            raise TypeError(f"'self.{name}' was not defined in the class '__init__' function.")
+            raise TypeError(f"'self.{name}' {told} before assigning.")
         held = getattr(target, name)
         if type(held) in (list, tuple, dict):
-            raise TypeError(f"'self.{name}' should be a Parameter, but got '{held}' with type '{type(held).__name__}'.")
+            raise TypeError(f"'self.{name}' {told}, but got '{held}' with type '{type(held).__name__}'.")
     return getattr(target, name)
 
 
@@ -147,7 +148,7 @@ def call(function, *arguments, _cairn_line=None, **keywords):
     if graph() is None:
         return function(*arguments, **keywords)
     if function is builtins.print and not keywords:
-        return graph().show(*map(seen, arguments))
+        return graph().show(methods.show, *map(seen, arguments))
     if function in _CHECKED:
         _CHECKED[function](*arguments, **keywords)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:

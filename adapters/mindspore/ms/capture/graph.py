@@ -78,12 +78,13 @@ class Graph:
         self.builder = _cairn._Builder(name)
         self.scopes = [Scope()]
         self.states = {}  # tensor: (Value of the param, the order of its axes in memory)
+        self.chosen = {}  # a Parameter that stands for one of two: (the condition, the one, the other)
         self.inputs = self.nodes = 0
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
         self._calls = {}  # of the script's functions, being traced: how many scopes were open
-        self.shown = []  # what is printed, in order
+        self.shown = []  # (function, values) that each run ends with, in order
         self.differentiated = []  # the Gradients that are open
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
@@ -100,6 +101,9 @@ class Graph:
 
     def state(self, tensor, rng=False):
         """What the parameter holds here."""
+        if tensor in self.chosen:
+            test, *both = self.chosen[tensor]
+            return core.select(test, *(symbolic(self.state(each)) for each in both))._value
         for scope in reversed(self.scopes):
             found = scope.states.get(tensor)
             if found is not None:
@@ -185,7 +189,22 @@ class Graph:
             given = given.astype(numpy.int64)
         return self.constant(given).handle
 
+    def either(self, test, a, b):
+        """A Parameter that is a where the condition holds and b where not: read and assigned as the one that it is."""
+        made = object.__new__(type(a))
+        made.__dict__.update(a.__dict__)
+        self.chosen[made] = test, a, b
+        return made
+
     def assign(self, parameter, value):
+        if parameter in self.chosen:
+            test, a, b = self.chosen[parameter]
+            held = [symbolic(self.state(each)) for each in (a, b)]
+            value = value if isinstance(value, Tensor) else Tensor(numpy.asarray(value, held[0]._value.dtype))
+            value = core.broadcast_to(core.cast(value, dtype=held[0]._value.dtype), list(held[0].shape))
+            self.assign(a, core.select(test, value, held[0]))
+            self.assign(b, core.select(test, held[1], value))
+            return
         if parameter._value is not None:
             parameter._value = self.value(value if isinstance(value, Tensor) else Tensor(value))
             return
@@ -219,11 +238,11 @@ class Graph:
         """Whether elements of these two types may meet where branches or turns of a loop join."""
         return self.mixes and {a.kind, b.kind} in ({"i", "f"}, {"u", "f"})
 
-    def show(self, *values):
-        """Has the values printed each time the function has run."""
+    def show(self, act, *values):
+        """Has act(values) called each time the function has run."""
         if len(self.scopes) > 1:
             raise Uncaptured("tensors are printed in a branch or loop that depends on tensors")
-        self.shown.append(tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values))
+        self.shown.append((act, tuple(symbolic(self.value(each)) if isinstance(each, Tensor) else each for each in values)))
 
     def scope(self):
         return Gradients(self)

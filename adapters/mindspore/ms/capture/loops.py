@@ -7,7 +7,7 @@ from cairn.ms.promote import cast
 from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import Tensor
 
-from .branches import held_value, if_
+from .branches import held_value, if_, is_parameter
 from .conditions import RESULT, Undefined, condition, graph, is_number, not_, nptype, number_dtype, place_of, same, seen, type_text
 from .graph import Value, is_symbolic, symbolic
 from .trees import form, is_carriable, leaves, rebuilt, zeros
@@ -46,7 +46,7 @@ class _Loop:
         for name, value in zip(self.names, self.before):
             if not is_carriable(value) and "tree" not in self.carried.get(name, ()):
                 self.carried.pop(name, None)
-            elif any(isinstance(leaf, Tensor) for leaf in leaves(value)):
+            elif any(isinstance(leaf, Tensor) and not is_parameter(leaf) for leaf in leaves(value)):
                 self.carried.setdefault(name, {})
         for _ in range(8 + len(self.names)):
             try:
@@ -84,7 +84,7 @@ class _Loop:
             with own.region(writes=True) as scope:
                 self._enter(inside)
                 self.body()
-                after = [held_value(own, each) for each in self.get()]
+                after = [each if each is old else held_value(own, each) for each, old in zip(self.get(), self.before)]
                 following = self._following(after)
                 known = set(map(id, self.states))
                 missing = [each for each in scope.written if id(each) not in known]

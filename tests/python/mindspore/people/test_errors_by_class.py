@@ -355,8 +355,8 @@ class Undefined(Holder):
 
 
 @pytest.mark.parametrize("net, words", [
-    (Appends, r"'self.items' should be a Parameter, but got '\[\[1, 2\], 3\]' with type 'list'"), (Replaces, "'self.items' should be a Parameter"),
-    (Names, "'self.names' should be a Parameter"), (Undefined, "'self.other' was not defined in the class '__init__' function"),
+    (Appends, r"'self.items' should be initialized as a 'Parameter' in the '__init__' function, but got '\[\[1, 2\], 3\]' with type 'list'"), (Replaces, "'self.items' should be initialized as a 'Parameter'"),
+    (Names, "'self.names' should be initialized as a 'Parameter'"), (Undefined, "'self.other' should be initialized as a 'Parameter' in the '__init__' function"),
 ])
 def test_members_that_are_lists_are_not_written_in_graph_mode(net, words):
     context.set_context(mode=context.GRAPH_MODE)

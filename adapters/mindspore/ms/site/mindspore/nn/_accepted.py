@@ -95,7 +95,7 @@ class Accepted:
         if isinstance(value, bool) or not isinstance(value, int):
             raise TypeError(f"For 'Cell', the property 'pipeline_stage' must be an int, but got {type(value).__name__}.")
         if value < 0:
-            raise ValueError(f"For 'Cell', the property 'pipeline_stage' must not be less than 0, but got {value}.")
+            raise ValueError(f"For 'Cell', the property 'pipeline_stage' can not be less than 0, but got {value}.")
         self.__dict__["_pipeline_stage"] = value
 
     set_auto_parallel = set_data_parallel = infer_param_pipeline_stage = remove_redundant_parameters = lambda self: None

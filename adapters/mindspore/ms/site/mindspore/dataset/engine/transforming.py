@@ -190,7 +190,7 @@ class Batch(Renaming):
             nonlocal pending, number, wanted
             if row is not None:
                 if not pending:
-                    wanted = self.batch_size(BatchInfo(epoch, number)) if callable(self.batch_size) else self.batch_size
+                    wanted = self._wanted(BatchInfo(epoch, number))
                 pending.append(row)
             if not pending or (len(pending) < wanted if row is not None else self.drop_remainder):
                 return [] if row is not None else ended(0)
@@ -199,6 +199,14 @@ class Batch(Renaming):
             return made if row is not None else made + ended(0)
 
         return take
+
+    def _wanted(self, info):
+        if not callable(self.batch_size):
+            return self.batch_size
+        wanted = self.batch_size(info)
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise RuntimeError(f"Invalid batch_size, the function should return an int greater than 0, but got {wanted}.")
+        return wanted
 
     def _batch_of_parts(self, values, epoch, number):
         width = len(self.children[0].column_list())
@@ -220,7 +228,7 @@ class Batch(Renaming):
         return rows // self.batch_size if self.drop_remainder else -(-rows // self.batch_size)
 
     def batch_rows(self):
-        return self.batch_size if isinstance(self.batch_size, int) else 1
+        return self.batch_size if isinstance(self.batch_size, int) else -1
 
 
 def fills(pad_info, names):

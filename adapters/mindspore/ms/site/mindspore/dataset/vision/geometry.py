@@ -9,6 +9,7 @@ from mindspore.dataset.engine.checks import whole
 from mindspore.dataset.transforms.transforms import Native, Transform, mixture_of
 from mindspore.dataset.vision.pixels import (
     border_of,
+    crop_of,
     cut,
     fill_of,
     image_of,
@@ -80,7 +81,11 @@ class Crop(Native):
     name = "crop"
 
     def __init__(self, coordinates, size):
-        self.place, self.pair = tuple(coordinates), size_of(size)
+        if not isinstance(coordinates, (list, tuple)) or len(coordinates) != 2:
+            raise TypeError("Coordinates should be a list/tuple (y, x) of length 2.")
+        for place, each in enumerate(coordinates):
+            whole(each, f"coordinates[{place}]", 0)
+        self.place, self.pair = tuple(coordinates), crop_of(size)
 
     def options(self):
         return {"coordinates": self.place, "size": self.pair}
@@ -92,7 +97,7 @@ class CenterCrop(Native):
     name = "center_crop"
 
     def __init__(self, size):
-        self.pair = size_of(size)
+        self.pair = crop_of(size)
 
     def options(self):
         return {"size": self.pair}
@@ -292,18 +297,41 @@ class RandomPerspective(Transform):
         return Perspective(start, end, self.inter)(image)
 
 
+def _two(value, name, least):
+    """A number twice, or the numbers of a sequence."""
+    if isinstance(value, bool) or not isinstance(value, (int, list, tuple)):
+        raise TypeError(f"Argument {name} with value {value} is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], but got {type(value)}.")
+    if isinstance(value, int):
+        return (whole(value, name, least),) * 2
+    return tuple(whole(each, f"{name}[{place}]", least) for place, each in enumerate(value))
+
+
 class PadToSize(Transform):
     """Filled up to a size, at the offset or in the middle."""
 
     def __init__(self, size, offset=None, fill_value=0, padding_mode=Border.CONSTANT):
-        self.pair, self.offset, self.border = size_of(size), offset, (fill_value, padding_mode)
+        self.pair = _two(size, "size", 1)
+        if len(self.pair) != 2:
+            raise ValueError("The size must be a sequence of length 2.")
+        self.offset = _two(() if offset is None else offset, "offset", 0)
+        if len(self.offset) not in (0, 2):
+            raise ValueError("The offset must be empty or a sequence of length 2.")
+        self.border = fill_of(fill_value), border_of(padding_mode)
 
     def apply(self, value):
-        image = image_of(value, "PadToSize")
+        image = np.asarray(value)
+        if image.ndim not in (2, 3):
+            raise RuntimeError(f"PadToSize: input tensor is not in shape of <H,W> or <H,W,C>, but got rank: {image.ndim}.")
+        if image.ndim == 3 and image.shape[2] not in (1, 3):
+            raise RuntimeError(f"PadToSize: number of channels for input tensor can only be 1 or 3, but got: {image.shape[2]}.")
         free = [want - have for want, have in zip(self.pair, image.shape)]
         if min(free) < 0:
-            raise RuntimeError(f"PadToSize: the target size {self.pair} is smaller than the image of shape {list(image.shape)}.")
-        top, left = [each // 2 for each in free] if self.offset in (None, []) else np.broadcast_to(self.offset, 2)
+            raise RuntimeError("PadToSize: the target size to pad should be no less than the original image size, but got target size: "
+                               f"{self.pair}, original size: {image.shape[:2]}.")  # fmt: skip
+        top, left = self.offset or [each // 2 for each in free]
+        if top > free[0] or left > free[1]:
+            raise RuntimeError("PadToSize: the sum of offset and original image size should be no more than the target size to pad, but got "
+                               f"offset: {self.offset}, original size: {image.shape[:2]}, target size: {self.pair}.")  # fmt: skip
         return Pad((int(left), int(top), int(free[1] - left), int(free[0] - top)), *self.border).apply(image)
 
 
@@ -359,7 +387,7 @@ class SlicePatches(Transform):
         if not isinstance(slice_mode, SliceMode):
             raise TypeError(f"Argument slice_mode with value {slice_mode} is not of type [<enum 'SliceMode'>], but got {type(slice_mode)}.")
         self.counts = number(num_height, "num_height", 1), number(num_width, "num_width", 1)
-        self.drops, self.fill_value = slice_mode == SliceMode.DROP, fill_value
+        self.drops, self.fill_value = slice_mode == SliceMode.DROP, number(fill_value, "fill_value", 0, 255)
 
     def apply(self, value):
         image = image_of(value, "SlicePatches")

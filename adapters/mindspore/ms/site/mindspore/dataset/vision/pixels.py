@@ -17,20 +17,25 @@ def image_of(value, who):
     return value
 
 
-def size_of(size, name="size"):
+def size_of(size, name="size", most=2**31 - 1):
     """(height, width) of a size; an int is a square."""
     if isinstance(size, bool) or not isinstance(size, (int, list, tuple)):
         raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>, <class 'list'>, <class 'tuple'>], "
                         f"but got {type(size)}.")
     pair = (size, size) if isinstance(size, int) else tuple(size)
     if len(pair) != 2:
-        raise TypeError(f"{name} should be a single integer or a list/tuple (h, w) of length 2.")
+        raise TypeError(f"{name.capitalize()} should be a single integer or a list/tuple (h, w) of length 2.")
     for each in pair:
         if isinstance(each, bool) or not isinstance(each, (int, np.integer)):
             raise TypeError(f"Argument {name} with value {size} is not of type [<class 'int'>], but got {type(each)}.")
-        if not 0 < each < 2**31:
-            raise ValueError(f"Input {name} is not within the required interval of [1, 2147483647].")
+        if not 0 < each <= most:
+            raise ValueError(f"Input {name} is not within the required interval of [1, {most}].")
     return pair
+
+
+def crop_of(size):
+    """The size of a part of an image."""
+    return size_of(size, most=16777216)
 
 
 def number(value, name, least=0, most=16777216):
@@ -78,8 +83,11 @@ def fill_of(value):
     """A colour: one number or three, from 0 to 255."""
     if not isinstance(value, int) and not (isinstance(value, (tuple, list)) and len(value) == 3):
         raise TypeError("fill_value should be a single integer or a 3-tuple.")
-    for each in value if isinstance(value, (tuple, list)) else (value,):
-        number(each, "fill_value", 0, 255)
+    for place, each in enumerate(value) if isinstance(value, (tuple, list)) else (("", value),):
+        name = f"fill_value[{place}]" if place != "" else "fill_value"
+        if not isinstance(each, (int, np.integer)):
+            raise TypeError(f"Argument {name} with value {each} is not of type [<class 'int'>], but got {type(each)}.")
+        number(each, name, 0, 255)
     return value
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from mindspore.dataset.transforms.transforms import Transform
 from mindspore.dataset.vision import colours
 from mindspore.dataset.vision.geometry import Affine, Rotate
-from mindspore.dataset.vision.pixels import fill_of, image_of, inter_of, number
+from mindspore.dataset.vision.pixels import fill_of, inter_of, number
 from mindspore.dataset.vision.utils import AutoAugmentPolicy, Inter
 
 __all__ = ["AutoAugment", "RandAugment", "TrivialAugmentWide"]
@@ -78,6 +78,19 @@ class _Policy(Transform):
         return getattr(colours, kind)(1 + sign * share * self.most["colour"])(image)
 
 
+def _rgb(value, who):
+    """An HWC image of three channels of uint8."""
+    image = np.asarray(value)
+    wrong = "does not match the requirement of operator. Expecting tensor in"
+    if image.ndim != 3:
+        raise RuntimeError(f"{who}: the dimension of image tensor {wrong} dimension of (3), in shape of <H, W, C>. But got dimension {image.ndim}.")
+    if image.shape[2] != 3:
+        raise RuntimeError(f"{who}: the channel of image tensor {wrong} channel of (3). But got channel {image.shape[2]}.")
+    if image.dtype != np.uint8:
+        raise RuntimeError(f"{who}: the data type of image tensor {wrong} type of (uint8). But got type {image.dtype}.")
+    return image
+
+
 class AutoAugment(_Policy):
     """One of the pairs of operations that were found for ImageNet, CIFAR-10 or SVHN."""
 
@@ -88,7 +101,7 @@ class AutoAugment(_Policy):
         self.table = [pair.split() for pair in _TABLES[policy].split(", ")]
 
     def apply(self, value):
-        image = image_of(value, "AutoAugment")
+        image = _rgb(value, "AutoAugment")
         words = self.table[self.rng.randint(len(self.table))]
         for name, chance, place in (words[:3], words[3:]):
             if self.rng.random_sample() < float(chance):
@@ -106,7 +119,7 @@ class RandAugment(_Policy):
         self.count, self.place = num_ops, magnitude
 
     def apply(self, value):
-        image = image_of(value, "RandAugment")
+        image = _rgb(value, "RandAugment")
         for _ in range(self.count):
             image = self.change(image, _ALL[self.rng.randint(len(_ALL))], self.place)
         return image
@@ -125,4 +138,4 @@ class TrivialAugmentWide(_Policy):
         return 32.0
 
     def apply(self, value):
-        return self.change(image_of(value, "TrivialAugmentWide"), _ALL[self.rng.randint(len(_ALL))], self.rng.randint(self.bins))
+        return self.change(_rgb(value, "TrivialAugmentWide"), _ALL[self.rng.randint(len(_ALL))], self.rng.randint(self.bins))

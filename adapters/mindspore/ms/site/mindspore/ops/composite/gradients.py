@@ -71,6 +71,7 @@ class Gradient:
         if not positions and not weights and not operation.get_by_list:
             raise ValueError("the function has no tensor among its inputs to take the gradient of")
         _, of_inputs, of_weights = gradient.differentiate(self.function, arguments, keywords, positions, weights, seed)
+        of_inputs = [_in_tuples(each) for each in of_inputs]
         by_weights = of_weights[0] if single else tuple(of_weights)
         if not operation.get_by_list:
             return tuple(of_inputs) if operation.get_all else of_inputs[0]
@@ -85,6 +86,13 @@ class Gradient:
         if isinstance(weights, Parameter):
             return (weights,), True
         return tuple(weights), False
+
+
+def _in_tuples(tree):
+    """The gradient of a dictionary or list: a tuple of those of its values."""
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    return tuple([_in_tuples(each) for each in tree]) if type(tree) in (tuple, list) else tree
 
 
 # Gradients by the names that they have at level 0.5.

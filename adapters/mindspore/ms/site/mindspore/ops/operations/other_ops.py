@@ -3,6 +3,7 @@
 import numpy as np
 from cairn.ms import core, methods, modes
 from cairn.ms.numerics import arrays, basic
+from cairn.ms.promote import nptype
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, tensor, written
@@ -76,9 +77,11 @@ class InsertGradientOf(Operator):
         self.f = f
 
     def compute(self, x):
-        (out,) = core.custom(
-            lambda x: (core.identity(x),), lambda inputs, results, gradients: (self.f(gradients[0]),), (x,)
-        )
+        def backward(inputs, results, gradients):
+            made = core.prepared(self.f)(gradients[0])
+            return (made if isinstance(made, Tensor) else Tensor(np.full(x.shape, made, nptype(x))),)
+
+        (out,) = core.custom(lambda x: (core.identity(x),), backward, (x,))
         return out
 
 
@@ -100,12 +103,15 @@ class HookBackward(Operator):
         return outputs[0] if len(outputs) == 1 else outputs
 
 
+def _captures():
+    return core.here.recorder is not None and core.here.recorder.symbolic
+
+
 def _print(self, *values):
-    recorder = core.here.recorder
-    if recorder is not None and recorder.symbolic:
-        recorder.show(*values)
+    if _captures():
+        core.here.recorder.show(methods.show, *values)
     elif modes.mode == modes.GRAPH:
-        print(methods.shown(values))
+        methods.show(values)
     else:
         for each in values:
             print(Tensor.__repr__(each) if isinstance(each, Tensor) else each)
@@ -128,14 +134,21 @@ def _summary(name):
         Validator.check_value_type("tag", tag, [str], name)
         if value is None or isinstance(value, str):
             raise TypeError(f"For '{name}', the 'value' must be a Tensor or a number, but got {type(value).__name__}.")
-        from mindspore.train import summary
-
-        recorded = getattr(summary, "_record_value", None)
-        if recorded is not None:
-            recorded(name, tag, value)
+        if _captures():
+            core.here.recorder.show(_summarize, name, tag, value)
+        else:
+            _summarize((name, tag, value))
         return value
 
-    return primitive(name, compute, "Gives a value to the summary that is open.")
+    return primitive(name, compute, "Gives a value to the next record() of a SummaryRecord.")
+
+
+def _summarize(told):
+    from mindspore.train.summary import summary_record
+
+    name, tag, value = told
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    summary_record.keep(name[: -len("Summary")], tag, Tensor(value.asnumpy().copy()))
 
 
 ScalarSummary, TensorSummary, ImageSummary, HistogramSummary = map(

@@ -4,6 +4,7 @@ import os
 import re
 
 import numpy as np
+from cairn.ms import level
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
@@ -19,7 +20,8 @@ _DEFAULTS = {"collect_metric": True, "collect_graph": True, "collect_train_linea
 
 def _check_type(name, value, *types):
     if not isinstance(value, types) or isinstance(value, bool) and bool not in types:
-        raise TypeError(f"For `{name}` the type should be a valid type of {[each.__name__ for each in types]}, bug got {type(value).__name__}.")
+        but = "but" if level.at_least("1.10") else "bug"  # as releases before wrote it
+        raise TypeError(f"For `{name}` the type should be a valid type of {[each.__name__ for each in types]}, {but} got {type(value).__name__}.")
 
 
 class SummaryCollector(Callback):
@@ -52,9 +54,9 @@ class SummaryCollector(Callback):
         if unknown:
             raise ValueError(f"For `export_options` the keys {unknown} are unsupported, expect the following keys: ['tensor_format'].")
         defaults = _DEFAULTS if keep_default_action else dict.fromkeys(_DEFAULTS)
-        self._chosen = {**defaults, **(specified or {})}
+        self._collect_specified_data = {**defaults, **(specified or {})}
         self._dir, self._freq, self._most, self._record = summary_dir, collect_freq, max_file_size, None
-        self._is_parse_loss_success, self._optimizer = True, None
+        self._is_parse_loss_success, self._temp_optimizer = True, None
 
     def _check_specified(self, specified):
         for name in specified:
@@ -87,19 +89,45 @@ class SummaryCollector(Callback):
     def __exit__(self, *_):
         self._record.close()
 
+    def begin(self, run_context):
+        told = run_context.original_args()
+        self._check_callbacks(told)
+        if self._collect_specified_data["collect_dataset_graph"]:
+            self._collect_dataset_graph(told)
+
+    def _check_callbacks(self, told):
+        several = told.get("list_callback") or ()
+        if sum(isinstance(each, SummaryCollector) for each in getattr(several, "_callbacks", several)) > 1:
+            raise ValueError("There are more than one SummaryCollector instance in callback list, but expected only one.")
+
     def step_end(self, run_context):
         told = run_context.original_args()
         if told.cur_step_num % self._freq and told.cur_step_num != 1:
             return
-        loss = self._get_loss(told) if self._chosen["collect_metric"] else None
+        loss = self._get_loss(told) if self._collect_specified_data["collect_metric"] else None
         if loss is not None:
             self._record.add_value("scalar", "loss", loss)
-        element = told.get("train_dataset_element")
-        if self._chosen["collect_input_data"] and element and getattr(element[0], "ndim", 0) == 4 and element[0].shape[1] in (1, 3):
-            self._record.add_value("image", "input_data", Tensor(element[0]))
+        self._collect_input_data(told)
         for parameter in self._parameters(told):
             self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
         self._record.record(told.cur_step_num)
+
+    def _collect_input_data(self, told):
+        """The first column as images; where a row holds none, no more from then on."""
+        if not self._collect_specified_data["collect_input_data"]:
+            return
+        element = told.get("train_dataset_element")
+        first = element if isinstance(element, Tensor) else element[0] if element else None
+        if not isinstance(first, (Tensor, np.ndarray)):
+            self._collect_specified_data["collect_input_data"] = False
+        elif first.ndim == 4 and first.shape[1] in (1, 3):
+            self._record.add_value("image", "input_data", Tensor(first))
+
+    def _collect_dataset_graph(self, told):
+        """The nodes of the data pipeline."""
+        told_as = "train_dataset" if told.get("mode", "train") == "train" else "valid_dataset"
+        if hasattr(told.get(told_as), "children"):
+            self._record.add_value("dataset_graph", told_as, _nodes(told[told_as]))
 
     def _get_loss(self, told):
         """The loss of a step as a Tensor; None, and no other from then on, where its outputs hold none."""
@@ -114,11 +142,11 @@ class SummaryCollector(Callback):
 
     def _get_optimizer(self, told):
         """The optimizer of the training, or the first Cell of the network that is one; None where there is none."""
-        if self._optimizer is None:
+        if self._temp_optimizer is None:
             network = told.get("train_network") if told.get("mode") == "train" else told.get("eval_network")
             cells = [cell for _, cell in network.cells_and_names()] if network is not None else []
-            self._optimizer = told.get("optimizer") or next((each for each in cells if isinstance(each, Optimizer)), None)
-        return self._optimizer
+            self._temp_optimizer = told.get("optimizer") or next((each for each in cells if isinstance(each, Optimizer)), "Failed")
+        return None if self._temp_optimizer == "Failed" else self._temp_optimizer
 
     def on_eval_step_end(self, run_context):
         """Steps of evaluations are not written."""
@@ -131,11 +159,16 @@ class SummaryCollector(Callback):
         self._record.record(told.cur_epoch_num)
 
     def _parameters(self, told):
-        pattern = self._chosen["histogram_regular"]
+        pattern = self._collect_specified_data["histogram_regular"]
         trainable = told.network.trainable_params()
         if pattern is None:
-            return trainable[:5] if self._chosen["collect_metric"] else []
+            return trainable[:5] if self._collect_specified_data["collect_metric"] else []
         return [each for each in trainable if re.match(pattern, each.name)]
+
+
+def _nodes(dataset):
+    """A pipeline as nested names."""
+    return {"op_type": type(dataset).__name__, "children": [_nodes(each) for each in dataset.children]}
 
 
 class SummaryStep(Callback):

@@ -97,6 +97,21 @@ def image(tag, value):
 _KINDS = {"scalar": scalar, "histogram": histogram, "tensor": histogram, "image": image}
 
 
+_kept = {}  # of operators in networks: "tag[:Kind]" -> the last value
+
+
+def keep(kind, tag, value):
+    """A value for the next record()."""
+    _kept[f"{tag}[:{kind}]"] = value
+
+
+def _get_summary_tensor_data():
+    """What operators gave since the last call."""
+    made = dict(_kept)
+    _kept.clear()
+    return made
+
+
 class SummaryRecord:
     """Writes event files into a folder; a context manager."""
 
@@ -140,13 +155,16 @@ class SummaryRecord:
         self._values.append(_KINDS[plugin](name, value.asnumpy()))
 
     def record(self, step, train_network=None, plugin_filter=None):
-        """Writes what add_value was given."""
+        """Writes what add_value and operators in networks were given since the last time."""
         if self._closed:
             logger.error("The record writer is closed.")
             return False
         if isinstance(step, bool) or not isinstance(step, int):
             raise TypeError(f"For 'SummaryRecord.record', the argument 'step' must be int, but got {type(step)}.")
         values, self._values = self._values, []
+        for name, value in _get_summary_tensor_data().items():
+            tag, kind = name[:-1].rsplit("[:", 1)
+            values.append(_KINDS[kind.lower()](tag, value.asnumpy()))
         if values:
             self._write(event(step, values=values))
         return True
