@@ -151,6 +151,14 @@ void all_to_all(KernelContext& context) {
   comm::run(request);
 }
 
+template <class Context>
+int64_t end_of_received(const Context& context, int64_t count, int64_t place) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (count < 0 || place < 0 || count > kMost || place > kMost)
+    context.fail("{} elements cannot be received at {}", count, place);
+  return count + place;
+}
+
 void infer_all_to_all_v(InferContext& context) {
   const DType dtype = moved_type(context, 0);
   ranked(context, 0, 1);
@@ -163,7 +171,8 @@ void infer_all_to_all_v(InferContext& context) {
   Dim size;
   if (counts && places) {
     size = Dim(int64_t{0});
-    for (size_t i = 0; i < counts->size(); ++i) size.size = std::max(size.size, (*counts)[i] + (*places)[i]);
+    for (size_t i = 0; i < std::min(counts->size(), places->size()); ++i)
+      size.size = std::max(size.size, end_of_received(context, (*counts)[i], (*places)[i]));
   }
   context.result(dtype, {size});
 }
@@ -179,10 +188,7 @@ void all_to_all_v(KernelContext& context) {
   for (size_t i = 0; i < send_counts.size(); ++i) {
     const bool fits = send_counts[i] >= 0 && send_places[i] >= 0 && send_counts[i] <= x.count() - send_places[i];
     if (!fits) context.fail("{} elements from {} on are not in {}", send_counts[i], send_places[i], x.count());
-    if (receive_counts[i] < 0 || receive_places[i] < 0 || receive_places[i] > int64_t{1} << 40 ||
-        receive_counts[i] > int64_t{1} << 40)
-      context.fail("{} elements cannot be received at {}", receive_counts[i], receive_places[i]);
-    size = std::max(size, receive_counts[i] + receive_places[i]);
+    size = std::max(size, end_of_received(context, receive_counts[i], receive_places[i]));
   }
   constexpr int64_t kMost = int64_t{1} << 30;
   if (size > kMost) context.fail("{} elements cannot be received, {} is the most", size, kMost);

@@ -65,6 +65,16 @@ TEST(Shapes, ContractionsCarryTheBatch) {
             "conv2d: strides must have 2 values, found 1");
 }
 
+TEST(Shapes, CountsOfWhatIsReceivedDoNotOverflow) {
+  const auto received = [](const std::string& count, const std::string& place) {
+    const std::string one = "i64[1] (1)", none = "i64[1] (0)";
+    return infer("all_to_all_v", {"f32[4]", one, none, "i64[1] (" + count + ")", "i64[1] (" + place + ")"});
+  };
+  EXPECT_EQ(received("3", "4"), "f32[7]");
+  EXPECT_NE(received("4611686018427387904", "9223372036854775807").find("cannot be received"), std::string::npos);
+  EXPECT_NE(received("-1", "0").find("cannot be received"), std::string::npos);
+}
+
 TEST(Shapes, ReshapeFindsTheSymbolBehindMinusOne) {
   EXPECT_EQ(infer("reshape", {"f32[?n, 8, 8, 16]", "i64[2] (-1, 1024)"}), "f32[?n, 1024]");
   EXPECT_EQ(infer("reshape", {"f32[?n, 8]", "i64[2] (-1, 4)"}), "f32[?, 4]");
