@@ -18,7 +18,7 @@ _MODULES = (
     "mindspore.nn.probability.dpn", "mindspore.ops", "mindspore.ops.operations", "mindspore.ops.functional",
     "mindspore.ops.composite", "mindspore.numpy", "mindspore.scipy.linalg", "mindspore.scipy.sparse.linalg",
     "mindspore.train", "mindspore.train.callback", "mindspore.amp",
-    "mindspore.dataset", "mindspore.dataset.vision", "mindspore.dataset.transforms", "mindspore.dataset.text",
+    "mindspore.dataset", "mindspore.dataset.audio", "mindspore.dataset.vision", "mindspore.dataset.transforms", "mindspore.dataset.text",
     "mindspore.mindrecord", "mindspore.communication", "mindspore.profiler", "mindspore.log",
 )  # fmt: skip
 
