@@ -17,6 +17,7 @@ def split(x, hidden):
     """Parts whose sizes are known in the run only."""
     many = tf.reduce_sum(tf.cast(tf.reduce_sum(x, 1) > 4.0, tf.int32))
     first, second = tf.split(hidden, [many, 8 - many])
+    first = tf.reshape(tf.squeeze(first[:, None]), [-1, 8])  # which of its dims are 1, too
     return tf.concat([second * 2.0, first], 0) + tf.nn.dropout(hidden, rate=0.3)
 
 
