@@ -22,6 +22,18 @@ void set_results(const Context& c, const std::vector<Name>& names) {
   for (size_t i = 0; i < names.size(); ++i) c.graph.set(c.node.result(i), names[i]);
 }
 
+bool is_written(const Type& type) {
+  if (type.kind == Type::Kind::list) return type.elements[0].is_tensor() && is_written(type.elements[0]);
+  return type.is_tensor() && onnx::type_of(type.dtype) != onnx::kUndefined;
+}
+
+/// Whether all that goes in and out are tensors and lists of these.
+bool passes_tensors(const Node& node) {
+  const auto fits = [](const auto& value) { return is_written(value->type); };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), fits) &&
+         std::all_of(node.results.begin(), node.results.end(), fits);
+}
+
 void branch(const Context& c) {
   const std::vector<Name> inputs = all_inputs(c), captures(inputs.begin() + 1, inputs.end());
   const auto within = [&](const Block& region) {
@@ -54,21 +66,12 @@ void loop(const Context& c) {
   set_results(c, c.graph.add("Loop", starts, {{"body", graph.within(inputs, results)}}, carried));
 }
 
-const Type& list_type(const Node& node) {
-  return node.inputs[0]->type.is_tensor() ? node.result()->type : node.inputs[0]->type;
-}
-
-bool of_tensors(const Node& node) {
-  const Type& element = list_type(node).elements[0];
-  return element.is_tensor() && onnx::type_of(element.dtype) != onnx::kUndefined;
-}
-
 bool plain_access(const Node& node) {
   const auto is_set = [&](const char* flag) { return node.op->find_attribute(flag) && node.attr().boolean(flag); };
-  return of_tensors(node) && !is_set("grow") && !is_set("add");
+  return passes_tensors(node) && !is_set("grow") && !is_set("add");
 }
 
-// Sequences hold tensors: what is not set is zeros, of one where a dim is not known.
+// Each element of a sequence is a tensor: unset ones are zeros, whose unknown dims are 1.
 void list_make(const Context& c) {
   const Type& element = c.type().elements[0];
   const Tensor* size = constant_of(c.value(0));
@@ -107,18 +110,18 @@ void list_split(const Context& c) {
   c.out(c.one("SplitToSequence", {c.in(0), c.i64(1)}, {{"axis", int64_t{0}}}));
 }
 
-constexpr Row kControlRows[] = {{"if", branch},
-                                {"while", loop},
-                                {"list_make", list_make, nullptr, of_tensors},
+constexpr Row kControlRows[] = {{"if", branch, nullptr, passes_tensors},
+                                {"while", loop, nullptr, passes_tensors},
+                                {"list_make", list_make, nullptr, passes_tensors},
                                 {"list_get", list_get, nullptr, plain_access},
                                 {"list_set", list_set, nullptr, plain_access},
-                                {"list_push", nullptr, "SequenceInsert", of_tensors},
-                                {"list_pop", list_pop, nullptr, of_tensors},
-                                {"list_size", nullptr, "SequenceLength", of_tensors},
-                                {"list_stack", list_stack, nullptr, of_tensors},
-                                {"list_unstack", list_unstack, nullptr, of_tensors},
-                                {"list_concat", list_concat, nullptr, of_tensors},
-                                {"list_split", list_split, nullptr, of_tensors}};
+                                {"list_push", nullptr, "SequenceInsert", passes_tensors},
+                                {"list_pop", list_pop, nullptr, passes_tensors},
+                                {"list_size", nullptr, "SequenceLength", passes_tensors},
+                                {"list_stack", list_stack, nullptr, passes_tensors},
+                                {"list_unstack", list_unstack, nullptr, passes_tensors},
+                                {"list_concat", list_concat, nullptr, passes_tensors},
+                                {"list_split", list_split, nullptr, passes_tensors}};
 
 }  // namespace
 

@@ -17,9 +17,9 @@ constexpr int kStackBytes = kGatheredB + kMatrixRows * kSumRowBytes;
 constexpr int kMostStraight = 2;  // steps that are emitted without a loop
 constexpr int kMostHeld = 12;     // pixels whose sums are in vector registers at a time
 
-/// A step is up to 16 elements of k: 64 bytes of a pixel by 16 rows of B. Rows of A are loaded where they are if all pixels of a group take part
-/// and lie equally far apart; otherwise, and for the rest of a run, they are gathered on the stack, with rows of 0 for pixels whose
-/// taps are outside the image. What stands in the rows beside a group's pixels adds to sums that nobody reads.
+/// A step is up to 16 elements of k: 64 bytes of a pixel by 16 rows of B. Rows of A are loaded where they are if all pixels of a
+/// group take part and lie equally far apart; otherwise, and for the rest of a run, they are gathered on the stack, with rows of 0
+/// for pixels whose taps are outside the image. What stands in the rows beside a group's pixels adds to sums that nobody reads.
 class AmxTile final : public TileCode {
   // Stack: sums (pixels by channels), then gathered rows of A and of B. r12: bytes between pixels of A, r13: between rows of B, r14: between rows
   // of sums, r15: of gathered rows; rax: counter and 0; k2: elements of the rest of a run.
@@ -28,7 +28,8 @@ class AmxTile final : public TileCode {
     const auto groups = static_cast<int>(spec.groups.size());
     CHECK(groups <= kMostGroups && vectors_ <= kMostVectors && spec.isa == Isa::avx512, "{} x {}", groups, vectors_);
     CHECK(spec.arithmetic == Arithmetic::bytes || spec.arithmetic == Arithmetic::pairs, "arithmetic");
-    CHECK(spec.matrix_steps > 0 && spec.matrix_steps <= kMatrixRows && spec.a_step_bytes == 4 && spec.stored == Stored::floats && !spec.block_steps, "operands");
+    CHECK(spec.matrix_steps > 0 && spec.matrix_steps <= kMatrixRows, "{} steps", spec.matrix_steps);
+    CHECK(spec.a_step_bytes == 4 && spec.stored == Stored::floats && !spec.block_steps, "operands");
     broadcasts_ = 4;
     enter();
     start_sums();

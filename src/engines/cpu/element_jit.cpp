@@ -38,8 +38,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   using Register = Xbyak::Xmm;
   using Reg64 = Xbyak::Reg64;
 
-  // Operations wait for each other, so that of a long chain processors begin the next vector too late: several go side by side, where
-  // all that is computed stays in registers.
+  // Operations of a long chain wait for each other, and processors look too few operations ahead to begin the next vector meanwhile.
+  // So several vectors go side by side, where all that is computed stays in registers.
   void choose_vectors() {
     constexpr int64_t kLongChain = 24;
     const auto calls = [](const MachineOp& op) { return op.kind == Kind::library; };

@@ -145,10 +145,13 @@ class IntegerStep final : public Step {
     if (packed_) return conv_.run(args.executor, x, static_cast<const float*>(packed_.get()), parameters, residual, y);
     const int64_t rows = spec_.n * spec_.h * spec_.w * spec_.ic, result = spec_.ow * spec_.oc;
     const auto product = [&](int64_t i, Executor& executor, float* packed) {
-      const auto of = [i](const std::vector<int64_t>& matrices) { return matrices.empty() ? 0 : matrices[static_cast<size_t>(i)]; };
-      executor.run(conv_.panels(),
-                   [&](int panel, int) { pack_panel(&args, of(problem_.matrices_of_weights), panel, packed); });
-      conv_.run(executor, x + of(problem_.matrices_of_x) * rows, packed, parameters, residual + i * result * spec_.epilogue.residual_bytes(),
+      const auto of = [i](const std::vector<int64_t>& matrices) {
+        return matrices.empty() ? 0 : matrices[static_cast<size_t>(i)];
+      };
+      const int64_t weights = of(problem_.matrices_of_weights);
+      executor.run(conv_.panels(), [&](int panel, int) { pack_panel(&args, weights, panel, packed); });
+      conv_.run(executor, x + of(problem_.matrices_of_x) * rows, packed, parameters,
+                residual + i * result * spec_.epilogue.residual_bytes(),
                 y + i * result * spec_.epilogue.output_bytes());
     };
     if (packers() == 1 || args.executor.width() > workers_) {

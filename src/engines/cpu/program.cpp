@@ -55,8 +55,8 @@ float zero_point(const Node& node) {
   return static_cast<float>(zero.dtype() == kU8 ? zero.values<uint8_t>()[0] : zero.values<int8_t>()[0]);
 }
 
-// Whether integers of 8 bits become floats or are made of them: by a zero point that is known, and by a scale for all elements, which
-// is known and neither huge nor tiny where floats are divided by it, or for each column.
+// Whether the node makes floats of integers of 8 bits, or these of floats, by one known zero point. Integers are multiplied by one
+// scale or by one for each column; floats are divided by one known scale that is neither huge nor tiny.
 bool is_quantisation(const Node& node) {
   const bool makes_floats = node.is("dequantize_linear");
   if (!makes_floats && !node.is("quantize_linear")) return false;
@@ -133,10 +133,16 @@ float quotient_below(float x, float y) {
 const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
   static constexpr Row kCast = {"cast", Op::copy};
   if (node.is("cast") && node.result()->type.dtype != kBool) return &kCast;
-  if (is_quantisation(node)) return &kCast;
   for (const Row& row : kRows)
     if (node.is(row.name)) return &row;
   return nullptr;
+}
+
+ElementInstruction ElementwiseProgram::instruction_of(const Node& node) {
+  const Row& row = *find(node);
+  return {.op = row.op,
+          .low = row.low ? number_of(node, row.low) : 0,
+          .high = row.high ? number_of(node, row.high) : 0};
 }
 
 bool ElementwiseProgram::takes(const Node& node) {
@@ -171,7 +177,7 @@ std::optional<std::string> ElementwiseProgram::refuses(const Group& group) {
       if (node->is("gather") && node->result()->type != result) return "shapes differ inside the group";
       continue;
     }
-    if (!find(*node)) return fmt::format("has no instruction for {}", node->op->name);
+    if (!is_quantisation(*node) && !find(*node)) return fmt::format("has no instruction for {}", node->op->name);
     if (node->results.size() != 1 || node->result()->type.shape != result.shape)
       return "shapes differ inside the group";
     instructions += instructions_of(*node);
@@ -256,12 +262,8 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
   int next = static_cast<int>(operands_.size());
   for (const Node* node : group.nodes) {
     if (reads_part(*node)) continue;
-    const Row& row = *find(*node);
-    ElementInstruction code{.op = row.op};
-    if (is_quantisation(*node)) code = quantisation_of(*node);
+    ElementInstruction code = is_quantisation(*node) ? quantisation_of(*node) : instruction_of(*node);
     for (size_t i = 0; i < operands_of(*node).size(); ++i) code.sources[i] = registers.at(node->inputs[i]);
-    if (row.low) code.low = number_of(*node, row.low);
-    if (row.high) code.high = number_of(*node, row.high);
     code_.push_back(code);
     if (rounds(*node)) {
       const Op round = node->result()->type.dtype == kF16 ? Op::round_half : Op::round_brain;
@@ -439,22 +441,22 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
   if (operand.gather) return load_gathered(*operand.gather, *static_cast<const GatherSource*>(data), first, count, to);
   const VectorLoops& loops = vector_loops();
   const auto* floats = static_cast<const float*>(data);
-  const auto* bools = static_cast<const uint8_t*>(data);
+  const auto* bytes = static_cast<const uint8_t*>(data);
   const auto* narrow = static_cast<const uint16_t*>(data);
   const bool is_float = operand.form == Form::floats;
   const auto collect = [&](int64_t at, int64_t many, int64_t step, float* values) {
     if (operand.form == Form::bools && step == 1)
-      flags_to_floats(many, bools + at, values);
+      flags_to_floats(many, bytes + at, values);
     else if (operand.form == Form::halves)
       halves_to_floats(many, narrow + at, step, values);
     else if (operand.form == Form::brains)
       brains_to_floats(many, narrow + at, step, values);
     else if (operand.form == Form::unsigned_bytes)
-      unsigned_to_floats(many, bools + at, step, values);
+      unsigned_to_floats(many, bytes + at, step, values);
     else if (operand.form == Form::signed_bytes)
-      signed_to_floats(many, reinterpret_cast<const int8_t*>(bools) + at, step, values);
+      signed_to_floats(many, reinterpret_cast<const int8_t*>(bytes) + at, step, values);
     else if (!is_float)
-      for (int64_t i = 0; i < many; ++i) values[i] = static_cast<float>(bools[at + i * step] != 0);
+      for (int64_t i = 0; i < many; ++i) values[i] = static_cast<float>(bytes[at + i * step] != 0);
     else
       for (int64_t i = 0; i < many; ++i) values[i] = floats[at + i * step];
   };

@@ -50,6 +50,7 @@ class ElementwiseProgram {
   };
   static const Row kRows[];
   static const Row* find(const Node& node);
+  static ElementInstruction instruction_of(const Node& node);
 
   /// What an operand of gathered rows reads in a run.
   struct GatherSource {
