@@ -34,14 +34,36 @@ std::vector<Dims> filled(const Model& model, const InputLimits::Alternative& lim
   return all;
 }
 
+/// Those of usual models; then those that the model's constant shapes have, since exporters keep the sizes of their example there
+/// even where they declare them open, and multiples of these, since strides may come before.
+std::vector<Sizes> tries(const Module& module, int64_t batch) {
+  const int64_t fewer = std::min<int64_t>(batch, 2);
+  std::vector<Sizes> all = {{batch, {7, 5, 9, 6}, {64, 96}}, {batch, {8}, {64}}, {fewer, {8}, {224}}, {fewer, {1}, {1}}, {1, {8}, {64}}};
+  constexpr size_t kMostSizes = 16;
+  constexpr int64_t kLongestShape = 8, kLargest = 1 << 16;
+  std::map<int64_t, int> uses;
+  for_each_block(module.main().body, [&](const Block& block) {
+    for (const auto& node : block.nodes)
+      if (const Tensor* shape = node->is("constant") ? constant_of(node->result()) : nullptr)
+        if (shape->dtype() == kI64 && shape->count() <= kLongestShape)
+          for (const int64_t size : shape->as_i64())
+            if (size > 1 && size <= kLargest) ++uses[size];
+  });
+  std::vector<std::pair<int64_t, int>> sizes(uses.begin(), uses.end());
+  std::stable_sort(sizes.begin(), sizes.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  sizes.resize(std::min(sizes.size(), kMostSizes));
+  for (const int64_t times : {1, 2, 4, 8})
+    for (const auto& [size, count] : sizes) all.push_back({1, {size * times}, {size * times}});
+  for (const auto& [size, count] : sizes) all.push_back({size, {7, 5, 9, 6}, {64, 96}});
+  return all;
+}
+
 }  // namespace
 
 std::optional<std::vector<Dims>> likely_dims(const Model& model, const std::vector<Dims>& dims, int64_t batch,
                                              const std::function<bool(const std::vector<Dims>&)>& fits) {
   const InputLimits limits = InputLimits::of(model.module());
-  const int64_t fewer = std::min<int64_t>(batch, 2);
-  for (const Sizes& sizes : {Sizes{batch, {7, 5, 9, 6}, {64, 96}}, Sizes{batch, {8}, {64}}, Sizes{fewer, {8}, {224}},
-                             Sizes{fewer, {1}, {1}}, Sizes{1, {8}, {64}}}) {
+  for (const Sizes& sizes : tries(model.module(), batch)) {
     std::vector<Dims> all = filled(
         model, limits.alternatives().empty() ? InputLimits::Alternative() : limits.alternatives()[0], dims, sizes);
     try {

@@ -271,3 +271,20 @@ def test_what_was_misspelt_is_guessed(words, sentence, frozen, command):
 def test_cairn_alone_shows_its_help(command):
     done = command("cairn")
     assert done.returncode == 1 and "cairn convert saved_model/ -o model.om" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["show", "run", "why"])
+def test_open_sizes_are_those_of_constant_shapes_or_asked_for(verb, command, tmp_path):
+    import cairn
+
+    for name, shape in (("fits", [6, 8]), ("never", [7, 11, 13])):
+        b = cairn.Builder()
+        b.output("y", b.input("x", "float32", [None, None, 4]).reshape(shape).relu())
+        b.save(tmp_path / f"{name}.om")
+    done = command("cairn", verb, "fits.om")
+    assert done.returncode == 0, done.stderr
+    if verb == "show":
+        assert "for x [1, 12, 4]" in done.stdout
+    done = command("cairn", verb, "never.om")
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
+    assert "cannot have shape [7, 11, 13]" in done.stderr and '--input-shape="x:?,?,4"' in done.stderr

@@ -93,12 +93,34 @@ std::vector<Dims> with_ones(std::vector<Dims> all) {
   return all;
 }
 
+/// "x:?,?,40" for what has sizes to fill in.
+std::string shapes_to_fill(const std::vector<Port>& inputs, const std::vector<Dims>& given) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < given.size(); ++i) {
+    std::vector<std::string> sizes;
+    for (const int64_t size : given[i]) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+    if (std::find(sizes.begin(), sizes.end(), "?") != sizes.end())
+      all.push_back(fmt::format("{}:{}", inputs[i].name, fmt::join(sizes, ",")));
+  }
+  return fmt::format("{}", fmt::join(all, ";"));
+}
+
 }  // namespace
 
 std::vector<Dims> choose_dims(const Model& model, const ModelArguments& arguments, int64_t batch,
                               const std::function<bool(const std::vector<Dims>&)>& fits) {
   std::vector<Dims> given = given_dims(model.inputs(), arguments), closed = with_ones(given);
-  return given == closed ? given : likely_dims(model, given, batch, fits).value_or(std::move(closed));
+  if (given == closed) return given;
+  if (auto likely = likely_dims(model, given, batch, fits)) return *likely;
+  try {
+    model.plan(closed);
+  } catch (const Error& fault) {
+    if (fault.kind() == ErrorKind::cancelled) throw;
+    throw Error(fault.kind(), fault.where(),
+                fmt::format("{}; no sizes fit that were tried for what the model leaves open, give them: --input-shape=\"{}\"",
+                            fault.message(), shapes_to_fill(model.inputs(), given)));
+  }
+  return closed;
 }
 
 std::vector<Tensor> read_inputs(const Model& model, const ModelArguments& arguments,
