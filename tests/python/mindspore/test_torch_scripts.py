@@ -14,7 +14,7 @@ from cairn.ms import port, torch_weights
 SCRIPTS = Path(__file__).parent / "torch_scripts"
 ROOT = Path(__file__).resolve().parents[3]
 TORCH = ROOT / ".venv-peers" / "bin" / "python"
-QUICK = {"mlp", "dcgan", "lbfgs"}
+QUICK = {"mlp", "dcgan", "lbfgs", "conv_autoencoder"}
 NAMES = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.long)
     for name in sorted(path.stem for path in SCRIPTS.glob("*.py"))
