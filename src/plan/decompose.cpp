@@ -77,14 +77,14 @@ class Decomposer {
     if (!chosen) find_refused();
     if (chosen ? chosen->empty() : refused_.empty()) return replaced;
     std::vector<std::unique_ptr<Node>> nodes;
-    for (size_t i = 0; i < block_.nodes.size(); ++i) {
-      auto& node = block_.nodes[i];
+    for (size_t place = 0; place < block_.nodes.size(); ++place) {
+      auto& node = block_.nodes[place];
       for (Value*& input : node->inputs) input = current(input);
-      if (!(chosen ? has_parts(*node) && std::binary_search(chosen->begin(), chosen->end(), i) : wanted(*node))) {
+      if (!(chosen ? has_parts(*node) && std::binary_search(chosen->begin(), chosen->end(), place) : wanted(*node))) {
         nodes.push_back(std::move(node));
         continue;
       }
-      replaced.push_back(i);
+      replaced.push_back(place);
       Block parts = parts_of(module_, *node);
       for (size_t i = 0; i < node->results.size(); ++i) {
         if (parts.results[i]->producer && parts.results[i]->name.empty())
