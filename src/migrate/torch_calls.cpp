@@ -48,41 +48,11 @@ const std::vector<TorchRow>& rows_of(const std::string& name) {
   return none;
 }
 
-bool is_dtype(TorchFile& torch, NodeId node) {
-  static constexpr std::array words = {"float", "double", "half", "int", "long", "bool", "short", "uint8"};
-  for (const ApiName& name : torch.file.resolver.names(torch.file.module, node)) {
-    if (!name.name.starts_with("torch.")) continue;
-    std::string_view last = std::string_view(name.name).substr(6);
-    if (last.starts_with("float") || last.starts_with("int") || last.starts_with("bfloat") ||
-        std::find(words.begin(), words.end(), last) != words.end())
-      return true;
-  }
-  return false;
-}
-
-bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
-  const Syntax& syntax = torch.syntax;
-  if (parameter.only == "<dtype>") return is_dtype(torch, value);
-  Kind kind = syntax.kind(syntax.unwrap(value));
-  if (parameter.only == "<int>") return kind == Kind::integer || syntax.text(value).starts_with('-');
-  if (parameter.only == "<str>") return kind == Kind::string;
-  if (parameter.only == "<tuple>") return kind == Kind::tuple || kind == Kind::list;
-  if (parameter.only == "<size>") {
-    static constexpr std::array words = {"features", "channels", "size", "dim", "hidden", "num", "width"};
-    std::string_view name = syntax.text(value);
-    return kind == Kind::integer || ((kind == Kind::identifier || kind == Kind::attribute) &&
-                                     std::any_of(words.begin(), words.end(),
-                                                 [&](std::string_view word) { return name.find(word) != name.npos; }));
-  }
-  if (parameter.only == "<class>") {
-    std::vector<ApiName> names = torch.file.resolver.names(torch.file.module, value);
-    return !names.empty() &&
-           std::all_of(names.begin(), names.end(), [](const ApiName& name) { return name.name == "torch.Tensor"; });
-  }
-  if (parameter.only == "<module>") return is_module(torch, value);
-  if (parameter.only == "<state>") return syntax.text(value).ends_with(".state_dict()");
-  if (parameter.only == "<tensor>") return torch.file.resolver.is_instance(torch.file.module, value, "torch.Tensor");
-  return parameter.only.empty() || syntax.text(value) == parameter.only;
+// Arguments about how PyTorch computes, and not what.
+bool has_no_meaning(std::string_view row, std::string_view argument, std::string_view value) {
+  static constexpr std::array idle = {"foreach", "fused", "capturable", "differentiable", "verbose"};
+  if (argument == "last_epoch" && value == "-1") return true;
+  return row.starts_with("torch.optim.") && std::find(idle.begin(), idle.end(), argument) != idle.end();
 }
 
 std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
@@ -92,23 +62,32 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
   for (const TorchParameter& parameter : row.parameters) {
     if (parameter.need == Need::rest) rest = &parameter;
     static constexpr std::array by_keyword = {"dtype", "device", "requires_grad", "generator"};
-    bool keyword = row.name.starts_with("torch.") && row.name.find_first_of(".:", 6) == row.name.npos &&
-                   std::find(by_keyword.begin(), by_keyword.end(), parameter.name) != by_keyword.end();
-    if (!rest && !keyword) names += (names.empty() ? "" : " ") + std::string(parameter.name);
+    bool named = row.name.starts_with("torch.") && row.name.find_first_of(".:", 6) == row.name.npos &&
+                 std::find(by_keyword.begin(), by_keyword.end(), parameter.name) != by_keyword.end();
+    if (!rest && !named) names += (names.empty() ? "" : " ") + std::string(parameter.name);
   }
   Arguments bound = torch.file.bind(call, names);
-  if (!bound.plain || !bound.double_stars.empty()) return std::nullopt;
+  if (!bound.plain) return std::nullopt;
   std::vector<NodeId> others = bound.stars;
+  auto keyword = [&](std::string_view name, NodeId value, NodeId argument) {
+    auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
+                              [&](const TorchParameter& one) { return one.name == name && one.need != Need::rest; });
+    if (known != row.parameters.end()) bound.given.try_emplace(known->name, Arguments::Given{value, argument, true});
+    return known != row.parameters.end() || has_no_meaning(row.name, name, syntax.text(value)) ||
+           (rest && rest->only == "<any>");
+  };
   for (NodeId extra : bound.extra) {
     NodeId name = syntax.kind(extra) == Kind::keyword_argument ? syntax.child(extra, Field::name) : kNoNode;
-    auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
-                              [&](const TorchParameter& one) { return one.name == syntax.text(name); });
     if (name == kNoNode)
       others.push_back(extra);
-    else if (known != row.parameters.end() && known->need != Need::rest)
-      bound.given[known->name] = {syntax.child(extra, Field::value), extra, true};
-    else if (!rest || rest->only != "<any>")
+    else if (!keyword(syntax.text(name), syntax.child(extra, Field::value), extra))
       return std::nullopt;
+  }
+  for (NodeId splat : bound.double_stars) {
+    auto entries = entries_of(torch, splat);
+    if (!entries) return std::nullopt;
+    for (const auto& [name, value] : *entries)
+      if (!keyword(name, value, splat)) return std::nullopt;
   }
   if (!rest && !others.empty()) return std::nullopt;
   Match found{&row, {}, {}};
@@ -135,47 +114,15 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
 
 // ---- templates ----
 
-// Names for the columns of a dataset's rows: as many as its items have parts, or as a loop over it takes.
-std::string columns_of(TorchFile& torch, NodeId dataset) {
-  const Syntax& syntax = torch.syntax;
-  size_t count = 0;
-  NodeId loader = syntax.parent(syntax.parent(dataset));
-  NodeId left = syntax.child(syntax.parent(loader), Field::left);
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
-    if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
-      NodeId call = dataset;
-      uint32_t scope = kNoScope;
-      if (syntax.kind(dataset) == Kind::identifier)
-        for (uint32_t index : torch.file.module.lookup(syntax.text(dataset), dataset, scope))
-          call = torch.file.module.bindings()[index].value;
-      if (syntax.kind(call) == Kind::call) count = syntax.children(syntax.child(call, Field::arguments)).size();
-    }
-    if (value.is != Value::Is::object) continue;
-    const Syntax& its = value.module->syntax();
-    for (NodeId node = value.node; node < its[value.node].after; ++node) {
-      if (its.kind(node) != Kind::return_statement) continue;
-      NodeId method = its.ancestor(node, Kind::function_definition);
-      std::vector<NodeId> parts = its.children(node);
-      if (its.text(its.child(method, Field::name)) != "__getitem__" || parts.empty()) continue;
-      Kind kind = its.kind(parts[0]);
-      count = kind == Kind::expression_list || kind == Kind::tuple ? its.children(parts[0]).size() : 1;
-    }
+// a * b, but not f(a, b)
+bool has_outer_space(std::string_view text) {
+  int depth = 0;
+  for (char c : text) {
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c == ' ' && depth == 0) return true;
   }
-  for (NodeId node = 0; node < syntax.size() && count == 0 && left != kNoNode; ++node) {
-    if (syntax.kind(node) != Kind::for_statement ||
-        syntax.text(syntax.child(node, Field::right)).find(syntax.text(left)) == std::string_view::npos)
-      continue;
-    NodeId target = syntax.child(node, Field::left);
-    std::vector<NodeId> parts = syntax.children(target);
-    if (syntax.text(syntax.child(node, Field::right)).starts_with("enumerate(") && parts.size() == 2)
-      target = syntax.unwrap(parts[1]);
-    count = syntax.kind(target) == Kind::identifier ? 0 : syntax.children(target).size();
-  }
-  if (count == 1) return "['data']";
-  if (count <= 2) return "['data', 'label']";
-  std::string names;
-  for (size_t i = 0; i < count; ++i) names += fmt::format("{}'column{}'", i ? ", " : "", i);
-  return "[" + names + "]";
+  return false;
 }
 
 // What a transform makes of an argument; the plain text where it does not apply.
@@ -187,7 +134,10 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
   if (kind == Kind::tuple || kind == Kind::list) parts = syntax.children(inner);
   auto part = [&](size_t i) { return torch.rendered(parts[i]); };
   if (how == "keep") return one_minus(syntax, node);
-  if (how == "operand") return as_operand(syntax, node) == torch.file.text(node) ? text : "(" + text + ")";
+  if (how == "operand") {
+    bool plain = node == kNoNode || as_operand(syntax, node) == torch.file.text(node);
+    return plain && !has_outer_space(text) ? text : "(" + text + ")";
+  }
   if (how == "bare") {
     std::string value;
     return string_value(syntax, inner, value) ? value : text;
@@ -411,8 +361,51 @@ void enclose(const Syntax& syntax, std::vector<Piece>& pieces) {
   }
 }
 
+bool is_in_place(const Syntax& syntax, NodeId call) {
+  NodeId callee = syntax.child(call, Field::function);
+  std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
+  return syntax.kind(call) == Kind::call && syntax.kind(callee) == Kind::attribute && method.ends_with('_') &&
+         !method.ends_with("__");
+}
+
+// x.mul_(a).add_(b) as a statement sets x; from one of its calls to the last.
+NodeId changed_in_place(const Syntax& syntax, NodeId call) {
+  while (is_in_place(syntax, call)) call = syntax.child(syntax.child(call, Field::function), Field::object);
+  return call;
+}
+
+NodeId last_in_place(const Syntax& syntax, NodeId call) {
+  for (NodeId next = syntax.parent(syntax.parent(call));
+       is_in_place(syntax, next) && syntax.child(syntax.child(next, Field::function), Field::object) == call;
+       next = syntax.parent(syntax.parent(call)))
+    call = next;
+  return call;
+}
+
+// The iterable of the loop that sets a variable; "" of others.
+std::string_view loop_over(const Syntax& syntax, NodeId variable) {
+  if (syntax.kind(variable) != Kind::identifier) return "";
+  for (NodeId up = syntax.parent(variable); up != kNoNode; up = syntax.parent(up)) {
+    if (syntax.kind(up) != Kind::for_statement) continue;
+    NodeId left = syntax.child(up, Field::left);
+    for (NodeId node = left; node < syntax[left].after; ++node)
+      if (syntax.kind(node) == Kind::identifier && syntax.text(node) == syntax.text(variable))
+        return syntax.text(syntax.child(up, Field::right));
+  }
+  return "";
+}
+
+bool is_loop_variable(const Syntax& syntax, NodeId node) { return !loop_over(syntax, node).empty(); }
+
+bool is_data_of_parameter(const Syntax& syntax, NodeId node) {
+  if (syntax.kind(node) == Kind::attribute) return syntax.text(syntax.child(node, Field::attribute)) == "data";
+  static constexpr std::array sources = {"parameters()", "state_dict()", "buffers()"};
+  std::string_view over = loop_over(syntax, node);
+  return std::any_of(sources.begin(), sources.end(), [&](std::string_view one) { return over.find(one) != over.npos; });
+}
+
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
-bool apply(TorchFile& torch, NodeId call, const std::string& name, const Match& found) {
+bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) {
   const TorchRow& row = *found.row;
   const Syntax& syntax = torch.syntax;
   std::string message = shown(name) + (row.how == TorchRow::How::direct ? " has its counterpart" : " by a combination");
@@ -424,20 +417,21 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, const Match& 
     }
   } else {
     bool assigns = row.target.find(" = ") != row.target.npos && row.target.find('(') > row.target.find(" = ");
-    std::string_view target = row.target;
+    std::string target = row.target;
     if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
       if (!target.starts_with("$self = ")) return false;
-      target.remove_prefix(8);
-      if (syntax.kind(syntax.child(syntax.child(call, Field::function), Field::object)) != Kind::call)
+      target.erase(0, 8);
+      NodeId object = syntax.child(syntax.child(call, Field::function), Field::object);
+      if (syntax.kind(object) != Kind::call && !is_statement(syntax, last_in_place(syntax, call)))
         torch.file.find(kTorchNames, call, Severity::note, shown(name) + " inside an expression",
                         "what it changed in place stays as it was: see whether it is read afterwards");
-    }
-    NodeId receiver = syntax.child(syntax.child(call, Field::function), Field::object);
-    std::string into;
-    if (assigns && target.size() == row.target.size() && syntax.kind(receiver) == Kind::attribute &&
-        syntax.text(syntax.child(receiver, Field::attribute)) == "data" && target.starts_with("$self = ")) {
-      into = "$self.set_data(" + std::string(target.substr(8)) + ")";  // of a parameter
-      target = into;
+    } else if (assigns && target.starts_with("$self = ")) {
+      NodeId root = changed_in_place(syntax, call);
+      found.given["root"] = syntax.span(root);
+      const char* set = is_data_of_parameter(syntax, root) ? ".set_data("
+                        : is_loop_variable(syntax, root)   ? ".assign_value("
+                                                           : "";
+      target = *set ? "$root" + (set + target.substr(8)) + ")" : "$root" + target.substr(5);
     }
     auto pieces = expand(torch, found, target);
     if (!pieces) return false;
@@ -578,6 +572,15 @@ void rewrite_parameter(TorchFile& torch, NodeId attribute) {
   const Syntax& syntax = torch.syntax;
   NodeId object = syntax.child(attribute, Field::object), member = syntax.child(attribute, Field::attribute);
   std::string_view name = syntax.text(member);
+  if (name == "in_features" || name == "out_features") {  // of a Linear, which a network of others may hold as well
+    const Values values = torch.file.resolver.values(torch.file.module, object);
+    const bool own =
+        std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is == Value::Is::object; });
+    if (syntax.text(object) != "self" && !own)
+      torch.replace(kTorchNames, member, name == "in_features" ? "in_channels" : "out_channels",
+                    "a layer's attribute has another name");
+    return;
+  }
   if (name != "weight" && name != "bias" && name != "running_mean" && name != "running_var") return;
   std::vector<std::string> classes = narrowed(torch, attribute, syntax.text(object));
   if (classes.empty())
@@ -685,6 +688,11 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     if ((value.is != Value::Is::named && !method) || (method && syntax.kind(node) != Kind::attribute)) continue;
     std::string name = canonical(value.name).name + (method ? ":" + value.member : "");
     if (!name.starts_with("torch")) continue;
+    if (name.starts_with("torchvision.models.") && name.find("_Weights") != name.npos &&
+        syntax.text(syntax.child(up, Field::name)) == "weights") {
+      for (NodeId part = node; part < syntax[node].after; ++part) torch.settle(part);
+      return;  // goes with its call
+    }
     // A variable that holds the thing keeps its own name.
     if (syntax.kind(node) == Kind::identifier) {
       uint32_t scope = kNoScope;

@@ -302,6 +302,11 @@ void TorchFile::write_imports() {
   for (const Import& import : file.module.imports())
     if (syntax.parent(import.statement) == 0) after = std::max(after, import.statement);
   std::vector<std::string> body;
+  std::stable_partition(helpers.begin(), helpers.end(), [&](const std::string& name) {  // classes behind their bases
+    std::string_view head = torch_helper(name).substr(0, torch_helper(name).find('\n'));
+    return std::none_of(helpers.begin(), helpers.end(),
+                        [&](const std::string& base) { return head.ends_with("(" + base + "):"); });
+  });
   for (const std::string& name : helpers) {
     body.insert(body.end(), {"", ""});
     std::string_view block = torch_helper(name);

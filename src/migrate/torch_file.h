@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -80,6 +81,15 @@ class TorchFile {
   std::set<NodeId> settled_;
   std::set<uint32_t> marked_, gone_;  // lines
 };
+
+/// What a dictionary of keyword arguments holds, by name.
+using Entries = std::vector<std::pair<std::string, NodeId>>;
+/// The entries behind ** of a call, all that any branch puts there; nothing where some are unknown.
+std::optional<Entries> entries_of(TorchFile& torch, NodeId splat);
+/// Whether an argument is of the kind that a row asks for.
+bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value);
+/// Names for the columns of a dataset's rows: as many as its items have parts, or as a loop over it takes.
+std::string columns_of(TorchFile& torch, NodeId dataset);
 
 /// Rewrites the names and calls of the table (torch_calls.cpp), and the training and evaluation code (torch_training.cpp).
 void rewrite_calls(TorchFile& torch);

@@ -197,7 +197,8 @@ std::string_view mindspore_module(std::string_view name) {
   };
   if (name == "ms") return "mindspore as ms";
   if (name == "np") return "numpy as np";
-  if (name == "math" || name == "copy") return name;
+  static constexpr std::array plain = {"math", "copy", "os", "json", "gzip", "pickle", "shutil"};
+  if (std::find(plain.begin(), plain.end(), name) != plain.end()) return name;
   for (const auto& [module, names] : modules)
     if (std::find(names.begin(), names.end(), name) != names.end() && !name.empty()) return module;
   return {};

@@ -402,6 +402,9 @@ class Training {
     NodeId statement = event.statement;
     if (syntax_.kind(syntax_.first(statement)) != Kind::call || syntax_.first(statement) != event.call)
       return by_hand(event, "call it as a statement of its own");
+    for (NodeId other : syntax_.children(block_of(statement)))
+      if (other != statement && torch_.line_of(syntax_[other].begin) == torch_.line_of(syntax_[statement].begin))
+        return by_hand(event, "several statements share its line: give each its own");
     std::vector<std::string> optimizers = stepping(at);
     if (optimizers.empty() || optimizers.size() > 2)
       return by_hand(event,

@@ -104,8 +104,10 @@ def compare(options):
                 for file in json.loads(done.stdout)["files"] for row in file["findings"] if row["severity"] != "note"]  # fmt: skip
     for file in migrated.rglob("*.py"):  # the loader that migration writes, in order as the others
         text = file.read_text(errors="surrogateescape")
-        file.write_text(text.replace("np.random.permutation(len(self.dataset)) if self.shuffle else ", ""),
-                        errors="surrogateescape")  # fmt: skip
+        for drawn, fixed in (("np.random.permutation(len(self.dataset)) if self.shuffle else ", ""),
+                             ("collate_fn or joined, sampler,", "collate_fn or joined, None,")):  # fmt: skip
+            text = text.replace(drawn, fixed)
+        file.write_text(text, errors="surrogateescape")
     root = options.path if options.path.is_dir() else options.path.parent
     here, steps = Path(__file__).parent, str(options.steps)
     expected, found = folder / "torch.npz", folder / "mindspore.npz"

@@ -1,0 +1,225 @@
+// What data flow tells of the arguments of a PyTorch script's calls: of which kind they are, what a dictionary behind ** holds, what
+// the rows of a dataset are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "migrate/torch_file.h"
+
+namespace cairn::migrate {
+namespace {
+
+bool is_dtype(TorchFile& torch, NodeId node) {
+  static constexpr std::array words = {"float", "double", "half", "int", "long", "bool", "short", "uint8"};
+  for (const ApiName& name : torch.file.resolver.names(torch.file.module, node)) {
+    if (!name.name.starts_with("torch.")) continue;
+    std::string_view last = std::string_view(name.name).substr(6);
+    if (last.starts_with("float") || last.starts_with("int") || last.starts_with("bfloat") ||
+        std::find(words.begin(), words.end(), last) != words.end())
+      return true;
+  }
+  return false;
+}
+
+bool is_dictionary(const Syntax& syntax, NodeId node) {
+  return syntax.kind(node) == Kind::dictionary ||
+         (syntax.kind(node) == Kind::call && syntax.text(syntax.child(node, Field::function)) == "dict");
+}
+
+// The expressions that are assigned to a name, as far as the file tells; of other expressions themselves.
+std::vector<NodeId> assigned(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  node = syntax.unwrap(node);
+  if (syntax.kind(node) != Kind::identifier) return {node};
+  std::vector<NodeId> found;
+  uint32_t scope = kNoScope;
+  for (uint32_t index : torch.file.module.lookup(syntax.text(node), node, scope))
+    found.push_back(torch.file.module.bindings()[index].value);
+  return found;
+}
+
+// Adds what a dictionary, the sides of `a if c else b`, or a name of them holds; false when that is unknown.
+bool add_entries(TorchFile& torch, NodeId node, Entries& entries, int depth = 0) {
+  const Syntax& syntax = torch.syntax;
+  node = syntax.unwrap(node);
+  if (depth > 4) return false;
+  if (syntax.kind(node) == Kind::conditional_expression) {
+    std::vector<NodeId> sides = syntax.children(node);
+    return sides.size() == 3 && add_entries(torch, sides[0], entries, depth + 1) &&
+           add_entries(torch, sides[2], entries, depth + 1);
+  }
+  if (is_dictionary(syntax, node)) {
+    const bool called = syntax.kind(node) == Kind::call;
+    for (NodeId entry : syntax.children(called ? syntax.child(node, Field::arguments) : node)) {
+      std::string name;
+      if (syntax.kind(entry) == Kind::keyword_argument)
+        name = syntax.text(syntax.child(entry, Field::name));
+      else if (syntax.kind(entry) != Kind::pair || !string_value(syntax, syntax.child(entry, Field::key), name))
+        return false;
+      entries.emplace_back(name, syntax.child(entry, Field::value));
+    }
+    return true;
+  }
+  if (syntax.kind(node) != Kind::identifier) return false;
+  std::vector<NodeId> values = assigned(torch, node);
+  const bool known = !values.empty() && std::all_of(values.begin(), values.end(), [&](NodeId value) {
+    return value != kNoNode && add_entries(torch, value, entries, depth + 1);
+  });
+  for (NodeId call : torch.file.module.calls_of("update")) {  // kwargs.update(more)
+    NodeId object = syntax.child(syntax.child(call, Field::function), Field::object);
+    if (syntax.text(object) != syntax.text(node)) continue;
+    for (NodeId more : syntax.children(syntax.child(call, Field::arguments)))
+      if (!add_entries(torch, more, entries, depth + 1)) return false;
+  }
+  return known;
+}
+
+// A dictionary of several things for torch.save, or what torch.load gives of one.
+bool holds_states(TorchFile& torch, NodeId value) {
+  const Syntax& syntax = torch.syntax;
+  NodeId list = syntax.parent(value);
+  if (syntax.kind(list) == Kind::keyword_argument) list = syntax.parent(list);
+  NodeId call = syntax.parent(list);
+  if (torch.file.calls(call, "torch.save")) {
+    static constexpr std::array usual = {"state", "states", "checkpoint", "ckpt", "save_dict"};
+    std::vector<NodeId> values = assigned(torch, value);
+    return std::any_of(values.begin(), values.end(), [&](NodeId one) { return is_dictionary(syntax, one); }) ||
+           std::find(usual.begin(), usual.end(), syntax.text(value)) != usual.end();
+  }
+  NodeId up = syntax.parent(call);
+  if (syntax.kind(up) == Kind::subscript && syntax[call].field == Field::value) return true;
+  std::string left(syntax.text(syntax.child(up, Field::left)));
+  auto used = [&](const char* how) { return torch.file.holds(left + how); };
+  return syntax.kind(up) == Kind::assignment && (used("['") || used("[\"") || used(".get("));
+}
+
+// A dictionary that the script itself fills: its values are tensors, and no parameters.
+bool is_own_dictionary(TorchFile& torch, NodeId value) {
+  std::vector<NodeId> values = assigned(torch, value);
+  return std::any_of(values.begin(), values.end(), [&](NodeId one) {
+    return torch.syntax.kind(one) == Kind::dictionary_comprehension || is_dictionary(torch.syntax, one);
+  });
+}
+
+// What __getitem__ of a class returns.
+std::vector<NodeId> returned_items(const Syntax& syntax, NodeId klass) {
+  std::vector<NodeId> found;
+  for (NodeId node = klass; node < syntax[klass].after; ++node) {
+    if (syntax.kind(node) != Kind::return_statement) continue;
+    NodeId method = syntax.ancestor(node, Kind::function_definition);
+    std::vector<NodeId> parts = syntax.children(node);
+    if (syntax.text(syntax.child(method, Field::name)) == "__getitem__" && !parts.empty()) found.push_back(parts[0]);
+  }
+  return found;
+}
+
+// Rows by name: a dataset gives dictionaries, or a loop over its loader reads parts of a batch by strings.
+bool rows_are_dictionaries(TorchFile& torch, NodeId dataset) {
+  const Syntax& syntax = torch.syntax;
+  auto gives = [](const Syntax& its, NodeId klass) {
+    for (NodeId item : returned_items(its, klass)) {
+      if (is_dictionary(its, its.unwrap(item))) return true;
+      std::string name(its.text(item));
+      NodeId method = its.ancestor(item, Kind::function_definition);
+      for (NodeId node = method; node < its[method].after && its.kind(item) == Kind::identifier; ++node)
+        if (its.kind(node) == Kind::assignment && its.text(its.child(node, Field::left)) == name &&
+            is_dictionary(its, its.child(node, Field::right)))
+          return true;
+    }
+    return false;
+  };
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset)))
+    if (value.is == Value::Is::object) return gives(value.module->syntax(), value.node);
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) == Kind::class_definition && gives(syntax, node)) return true;
+    if (syntax.kind(node) != Kind::for_statement) continue;
+    NodeId call = dataset;  // of the loader
+    while (call != kNoNode && syntax.kind(call) != Kind::assignment) call = syntax.parent(call);
+    std::string loader(syntax.text(syntax.child(call, Field::left))),
+        over(syntax.text(syntax.child(node, Field::right)));
+    NodeId target = syntax.child(node, Field::left);
+    if (loader.empty() || over.find(loader) == over.npos) continue;
+    if (over.starts_with("enumerate(") && syntax.children(target).size() == 2) target = syntax.children(target)[1];
+    std::string batch(syntax.text(target));
+    if (torch.file.holds(batch + "['") || torch.file.holds(batch + "[\"")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Entries> entries_of(TorchFile& torch, NodeId splat) {
+  Entries entries;
+  std::vector<NodeId> inner = torch.syntax.children(splat);
+  if (inner.size() != 1 || !add_entries(torch, inner[0], entries)) return std::nullopt;
+  return entries;
+}
+
+bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
+  const Syntax& syntax = torch.syntax;
+  if (parameter.only == "<dtype>") return is_dtype(torch, value);
+  Kind kind = syntax.kind(syntax.unwrap(value));
+  if (parameter.only == "<int>") return kind == Kind::integer || syntax.text(value).starts_with('-');
+  if (parameter.only == "<str>") return kind == Kind::string;
+  if (parameter.only == "<tuple>") return kind == Kind::tuple || kind == Kind::list;
+  if (parameter.only == "<size>") {
+    static constexpr std::array words = {"features", "channels", "size", "dim", "hidden", "num", "width"};
+    std::string_view name = syntax.text(value);
+    return kind == Kind::integer || ((kind == Kind::identifier || kind == Kind::attribute) &&
+                                     std::any_of(words.begin(), words.end(),
+                                                 [&](std::string_view word) { return name.find(word) != name.npos; }));
+  }
+  if (parameter.only == "<class>") {
+    std::vector<ApiName> names = torch.file.resolver.names(torch.file.module, value);
+    return !names.empty() &&
+           std::all_of(names.begin(), names.end(), [](const ApiName& name) { return name.name == "torch.Tensor"; });
+  }
+  if (parameter.only == "<module>") return is_module(torch, value);
+  if (parameter.only == "<state>") return syntax.text(value).ends_with(".state_dict()");
+  if (parameter.only == "<states>") return holds_states(torch, value);
+  if (parameter.only == "<kept>") return is_own_dictionary(torch, value);
+  if (parameter.only == "<dicts>") return rows_are_dictionaries(torch, value);
+  if (parameter.only == "<tensor>") return torch.file.resolver.is_instance(torch.file.module, value, "torch.Tensor");
+  return parameter.only.empty() || syntax.text(value) == parameter.only;
+}
+
+std::string columns_of(TorchFile& torch, NodeId dataset) {
+  const Syntax& syntax = torch.syntax;
+  size_t count = 0;
+  NodeId loader = syntax.parent(syntax.parent(dataset));
+  NodeId left = syntax.child(syntax.parent(loader), Field::left);
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
+    if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
+      NodeId call = dataset;
+      uint32_t scope = kNoScope;
+      if (syntax.kind(dataset) == Kind::identifier)
+        for (uint32_t index : torch.file.module.lookup(syntax.text(dataset), dataset, scope))
+          call = torch.file.module.bindings()[index].value;
+      if (syntax.kind(call) == Kind::call) count = syntax.children(syntax.child(call, Field::arguments)).size();
+    }
+    if (value.is != Value::Is::object) continue;
+    const Syntax& its = value.module->syntax();
+    for (NodeId item : returned_items(its, value.node)) {
+      Kind kind = its.kind(item);
+      count = kind == Kind::expression_list || kind == Kind::tuple ? its.children(item).size() : 1;
+    }
+  }
+  for (NodeId node = 0; node < syntax.size() && count == 0 && left != kNoNode; ++node) {
+    if (syntax.kind(node) != Kind::for_statement ||
+        syntax.text(syntax.child(node, Field::right)).find(syntax.text(left)) == std::string_view::npos)
+      continue;
+    NodeId target = syntax.child(node, Field::left);
+    std::vector<NodeId> parts = syntax.children(target);
+    if (syntax.text(syntax.child(node, Field::right)).starts_with("enumerate(") && parts.size() == 2)
+      target = syntax.unwrap(parts[1]);
+    count = syntax.kind(target) == Kind::identifier ? 0 : syntax.children(target).size();
+  }
+  if (count == 1) return "['data']";
+  if (count <= 2) return "['data', 'label']";
+  std::string names;
+  for (size_t i = 0; i < count; ++i) names += fmt::format("{}'column{}'", i ? ", " : "", i);
+  return "[" + names + "]";
+}
+
+}  // namespace cairn::migrate
