@@ -54,6 +54,8 @@ def _part(each):
 
 
 def _integer(bound):
+    if isinstance(bound, float):
+        raise TypeError(f"Slice indices must be integers or bool. But got a Float64 number, {bound}.")
     if not isinstance(bound, Tensor):
         return bound.__index__()
     return int(bound)

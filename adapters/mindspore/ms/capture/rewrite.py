@@ -366,6 +366,11 @@ class _Function(ast.NodeTransformer):
 
     # Expressions
 
+    def visit_Constant(self, node):
+        if isinstance(node.value, complex):
+            raise ForbiddenType(f"Only support 'Number' type of 'int` and 'float' in a graph, but got {node.value}.", node.lineno)
+        return node
+
     def visit_ListComp(self, node):
         if len(node.generators) > 1:
             told = f"The 'generators' supports 1 'comprehension' in ListComp/GeneratorExp, but got {len(node.generators)} comprehensions."

@@ -2,7 +2,7 @@
 
 import functools
 
-from cairn.ms import core
+from cairn.ms import core, modes
 from cairn.ms.tensor import Tensor
 
 
@@ -18,7 +18,8 @@ def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_con
                 method = arguments and hasattr(type(arguments[0]), function.__name__)  # whose first argument is its object
                 _check_signature(signature, arguments[1:] if method else arguments)
             if core.graph_entry is None or core.here.recorder is not None:
-                return function(*arguments, **keywords)
+                with modes.as_graph():
+                    return function(*arguments, **keywords)
             return core.graph_entry(function, arguments, keywords)
 
         staged.captured = function
