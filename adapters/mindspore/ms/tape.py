@@ -69,12 +69,12 @@ class GradientRecord:
 
 
 class Cut:
-    """A function of the script with a gradient of its own."""
+    """A function of the script with a gradient of its own. always: it wants the gradients of its results whoever asks."""
 
-    __slots__ = ("inputs", "outputs", "tensors", "results", "backward")
+    __slots__ = ("inputs", "outputs", "tensors", "results", "backward", "always")
 
-    def __init__(self, inputs, tensors, results, backward):
-        self.inputs, self.tensors, self.results, self.backward, self.outputs = inputs, tensors, results, backward, ()
+    def __init__(self, inputs, tensors, results, backward, always):
+        self.inputs, self.tensors, self.results, self.backward, self.always, self.outputs = inputs, tensors, results, backward, always, ()
 
 
 def _frozen(attributes):
@@ -163,7 +163,7 @@ class Tape:
             mark.later = parameter._mark = Value(self, parameter._array)
         numpy.copyto(parameter._array, core.elements(value), casting="same_kind")
 
-    def custom(self, forward, backward, inputs):
+    def custom(self, forward, backward, inputs, always=False):
         self.plain = False
         tensors = [each for each in inputs if isinstance(each, Tensor)]
         values = [self.value(each) for each in tensors]
@@ -175,7 +175,7 @@ class Tape:
         results = tuple(wrap(each._array) for each in made)
         for tensor, value in zip(tensors, values):
             tensor._mark, value.used = value, True  # gradients that forward() takes are of a tape of their own
-        self._append(Cut(values, inputs, results, backward), results)
+        self._append(Cut(values, inputs, results, backward, always), results)
         return results
 
     def scope(self):
@@ -336,8 +336,9 @@ def _path(records, wanted, results):
     active = set(wanted)
     forward = []
     for record in records:
+        always = record.__class__ is Cut and record.always
         for value in record.inputs:
-            if value.__class__ is Value and value in active:
+            if always or value.__class__ is Value and value in active:
                 if getattr(record, "row", None) is not _stop:
                     forward.append(record)
                     active.update([v for v in record.outputs if v.array.dtype.kind in "fc"])

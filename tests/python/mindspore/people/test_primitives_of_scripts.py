@@ -154,3 +154,24 @@ def test_number_of_gradients_of_a_bprop_in_a_graph():
     with pytest.raises(ValueError, match="the gradients number: 1 is not equal to the args number: 2"):
         grad_all(Wrong())(ones(2), ones(2))
     context.set_context(check_bprop=False)
+
+
+def test_a_hook_of_the_first_cell_acts_where_only_parameters_are_differentiated():
+    seen = []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(3, 2, weight_init="ones")
+            self.dense.register_backward_hook(lambda cell, results, inputs: seen.append((results[0].shape, inputs[0].asnumpy())))
+
+        def construct(self, x):
+            return self.dense(x) * 2
+
+    context.set_context(mode=context.PYNATIVE_MODE)
+    net = Net()
+    made = C.GradOperation(get_by_list=True)(net, net.trainable_params())(ones(4, 3))
+    assert (made[0].asnumpy() == 8).all()
+    (of_results, of_inputs), = seen
+    assert of_results == (4, 2)
+    assert (of_inputs == 4).all()

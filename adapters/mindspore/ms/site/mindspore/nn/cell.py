@@ -137,7 +137,7 @@ class Cell(Accepted):
             return made
 
         tensors = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
-        marked = core.custom(_as_they_are, of_inputs, [args[i] for i in tensors]) if tensors else ()
+        marked = core.custom(_as_they_are, of_inputs, [args[i] for i in tensors], always=True) if tensors else ()
         args = list(args)
         for i, each in zip(tensors, marked):
             args[i] = each
