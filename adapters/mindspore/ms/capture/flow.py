@@ -16,7 +16,7 @@ from cairn.ms.tensor import Tensor
 
 from . import checks
 from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, graph, not_, or_, place_of, seen, shifted  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, graph, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 

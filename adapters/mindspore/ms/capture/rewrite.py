@@ -446,6 +446,9 @@ class _Function(ast.NodeTransformer):
     def visit_Compare(self, node):
         plain = len(node.ops) == 1 or _assigns(node)
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            negated = ast.Constant(isinstance(node.ops[0], ast.NotIn))
+            return ast.copy_location(_flow("contains", node.left, *node.comparators, negated), node)
         if plain:
             return node
         rest = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mindspore.common._monad as monad
-from mindspore import Tensor, context, nn
+from mindspore import Parameter, Tensor, context, nn
 from mindspore.common import dtype as mstype
 from mindspore.common.api import ms_function
 from mindspore.ops import functional as F
@@ -211,3 +211,49 @@ def test_order_that_depends_on_an_effect():
         return F.depend(made, monad.U)
 
     assert function(Tensor(3.0, mstype.float32), Tensor(2.0, mstype.float32)) == 6
+
+
+def test_membership_of_tensors():
+    class Net(nn.Cell):
+        def __init__(self, x, items):
+            super().__init__()
+            self.x, self.items = x, items
+
+        def construct(self):
+            return self.x in self.items, self.x not in self.items
+
+    ones, zeros = Tensor(np.ones((2, 2), np.int32)), Tensor(np.zeros((2, 2), np.int32))
+    same = Tensor(np.ones((2, 2), np.int32))
+    assert Net(ones, [zeros, "a"])() == (False, True)
+    assert Net(ones, ("a", same, 3))() == (True, False)
+    assert Net(ones, (Tensor([1, 1]), zeros))() == (False, True)
+
+    @ms_function
+    def of_inputs(x, y):
+        return x in [y, x]
+
+    assert of_inputs(ones, zeros)
+
+    @ms_function
+    def of_number(x):
+        return 3 in x
+
+    with pytest.raises(TypeError, match="argument of type 'int' is not iterable."):
+        of_number(4)
+
+
+def test_membership_of_a_parameter_follows_what_it_holds():
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = Parameter(Tensor([1.0], mstype.float32), name="w")
+
+        def construct(self, x):
+            if self.w in [Tensor([1.0], mstype.float32)]:
+                return x
+            return x * 2
+
+    net = Net()
+    assert net(Tensor([3.0])) == 3
+    net.w.set_data(Tensor([5.0], mstype.float32))
+    assert net(Tensor([3.0])) == 6

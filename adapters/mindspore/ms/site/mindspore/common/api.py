@@ -74,7 +74,7 @@ def mutable(input_data, dynamic_len=False):
     return input_data
 
 
-class _Executor:
+class _CellGraphExecutor:
     """The compile entry that official scripts import."""
 
     def compile(self, obj, *args, phase="predict", **keywords):
@@ -94,4 +94,5 @@ class _Executor:
         """Gradients are recorded where they are asked for."""
 
 
-_executor = _cell_graph_executor = _pynative_executor = _Executor()
+_PyNativeExecutor = _CellGraphExecutor
+_executor = _cell_graph_executor = _pynative_executor = _CellGraphExecutor()
