@@ -73,10 +73,10 @@ def _check_range(*given):
         return
     step = given[2] if len(given) == 3 else 1
     if step == 0:
-        raise ValueError("For 'range', the argument 'step' could not be 0.")
+        raise RuntimeError("For 'range', the argument 'step' could not be 0.")
     values = range(*given)
     if values and not -sys.maxsize - 1 <= values[-1] + step <= sys.maxsize:
-        raise RuntimeError("Integer overflow error occurred when traversing the range. Please check the inputs of range.")
+        raise ValueError("Integer overflow error occurred when traversing the range. Please check the inputs of range.")
 
 
 def _check_open(*given, **named):
