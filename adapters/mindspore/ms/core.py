@@ -16,6 +16,7 @@ A recorder has
     scope()                                 a context in which gradients are taken: see gradient.py
     prepared(function)                      the function as it is to be called
     custom(forward, backward, inputs)       tuple forward(*inputs); its gradients are backward(inputs, results, gradients)
+                                            (a Tape's takes always=True as well)
 """
 
 import keyword
@@ -159,10 +160,13 @@ def assign(parameter, value):
     return parameter
 
 
-def custom(forward, backward, inputs):
-    """The tuple forward(*inputs), whose gradients are backward(inputs, results, gradients): one for each input, or None."""
+def custom(forward, backward, inputs, always=False):
+    """The tuple forward(*inputs), whose gradients are backward(inputs, results, gradients): one for each input, or None.
+    always: backward() is called also where no gradient of an input is asked for, as hooks are."""
     recorder = here.recorder
-    return forward(*inputs) if recorder is None else recorder.custom(forward, backward, inputs)
+    if recorder is None:
+        return forward(*inputs)
+    return recorder.custom(forward, backward, inputs, always) if always else recorder.custom(forward, backward, inputs)
 
 
 class _Core(types.ModuleType):

@@ -1,5 +1,7 @@
 """Reading and writing parts of tensors by NumPy's rules, with operators of the core alone."""
 
+import functools
+
 import numpy
 
 from cairn.ms import core, promote
@@ -54,6 +56,8 @@ def _part(each):
 
 
 def _integer(bound):
+    if isinstance(bound, float):
+        raise TypeError(f"Slice indices must be integers or bool. But got a Float64 number, {bound}.")
     if not isinstance(bound, Tensor):
         return bound.__index__()
     return int(bound)
@@ -81,9 +85,45 @@ def _places(mask, dims):
 
 def get(x, index):
     """x[index]."""
-    shape = x.shape
-    parts = _expanded(shape, index)
-    advanced = any(isinstance(each, Tensor) for each in parts)
+    shape, key = x.shape, _key(index)
+    if key is not None:
+        begin, end, steps, dims, _ = _window_of(tuple(shape), key)
+        advanced = False
+    else:
+        parts = _expanded(shape, index)
+        advanced = any(isinstance(each, Tensor) for each in parts)
+        begin, end, steps, dims, plan = _window(shape, parts, advanced)
+    made = x if begin is None else core.slice(x, begin, end, steps=steps)
+    if tuple(made.shape) != dims:
+        made = core.reshape(made, list(dims))
+    return _gathered(made, plan) if advanced else made
+
+
+_BOUNDS = frozenset((int, type(None)))
+
+
+def _key(index):
+    """An index of numbers, slices of numbers, None and "..." as something that has a hash; None for any other."""
+    made = []
+    for each in index if type(index) is tuple else (index,):
+        if type(each) is slice:
+            made.append((each.start, each.stop, each.step))
+            if not _BOUNDS.issuperset(map(type, made[-1])):
+                return None
+        elif type(each) is int or each is None or each is Ellipsis:
+            made.append(each)
+        else:
+            return None
+    return tuple(made)
+
+
+@functools.lru_cache(1024)
+def _window_of(shape, key):
+    return _window(shape, _expanded(shape, tuple([slice(*each) if type(each) is tuple else each for each in key])), False)
+
+
+def _window(shape, parts, advanced):
+    """(begin, end, steps) of the slice that is read, Nones for all of it; the dims of what it gives, and by what each is gathered."""
     begin, end, steps, dims, plan = [], [], [], [], []
     axis = 0
     for each in parts:
@@ -111,12 +151,9 @@ def get(x, index):
             steps.append(1)
             dims.append(size)
             plan.append(Tensor(numpy.array(each)) if isinstance(each, int) else each)
-    made = x
-    if begin != [0] * len(begin) or end != list(shape) or any(step != 1 for step in steps):
-        made = core.slice(x, begin, end, steps=steps)
-    if list(made.shape) != dims:
-        made = core.reshape(made, dims)
-    return _gathered(made, plan) if advanced else made
+    if begin == [0] * len(begin) and end == list(shape) and all(step == 1 for step in steps):
+        begin = end = steps = None
+    return begin, end, steps, tuple(dims), plan
 
 
 def _gathered(x, plan):

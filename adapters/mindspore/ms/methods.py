@@ -18,7 +18,10 @@ def _operand(other):
     if isinstance(other, (Tensor, *_NUMBERS)):
         return other
     if isinstance(other, (list, tuple)) and here.recorder is not None and here.recorder.symbolic:  # in graphs they become tensors
-        return Tensor(other)
+        try:
+            return Tensor(other)
+        except TypeError:  # of texts
+            return None
     return None
 
 
@@ -120,7 +123,7 @@ _attach(
     __ge__=_compare(core.greater_equal), __eq__=_compare(core.equal, False), __ne__=_compare(core.not_equal, True),
     __hash__=lambda self: id(self), __and__=_and, __rand__=_and, __or__=_or, __ror__=_or, __xor__=_xor, __rxor__=_xor,
     __neg__=lambda self: core.neg(self), __pos__=lambda self: self, __abs__=lambda self: core.abs(self),
-    __invert__=_inverted,
+    __invert__=_inverted, __round__=lambda self, digits=None: core.round(self),
     __matmul__=_product,
 )  # fmt: skip
 
@@ -179,7 +182,7 @@ def _size(self):
 
 def _iterate(self):
     if not self.shape:
-        raise TypeError("iteration over a 0-d tensor")
+        raise TypeError("Cannot iterate over a scalar tensor.")
     return (self[i] for i in range(self.shape[0]))
 
 

@@ -3,11 +3,19 @@
 import functools
 import inspect
 
+from cairn.ms import core, gradient
 from cairn.ms.refusal import refuse
 
 
 class Primitive:
-    """Primitive(name): a subclass computes in __call__, with cairn.ms.core."""
+    """Primitive(name): a subclass computes in __call__, with cairn.ms.core. One of a script may compute in vm_impl(), and says its
+    gradient by get_bprop()."""
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        own = cls.__dict__.get("__call__")
+        if own is not None and cls.__module__.partition(".")[0] not in ("mindspore", "cairn"):
+            cls.__call__ = _of_script(own)
 
     def __init__(self, name):
         self.name = self.instance_name = name
@@ -81,6 +89,8 @@ class Primitive:
             if function is not None:
                 return function(*inputs)
         self._infer(inputs)
+        if hasattr(self, "vm_impl"):
+            return _of_script(lambda self, *given: self.vm_impl(*given))(self, *inputs)
         refuse(f"Primitive {self.name}", "has no computation here", "a Cell, or cairn.op,")
 
     def __deepcopy__(self, memo):
@@ -92,6 +102,27 @@ class Primitive:
     def __repr__(self):
         shown = ", ".join(f"{key}={value}" for key, value in self.attrs.items() if "names" not in key)
         return f"Prim[{self.name}]<{shown}>" if shown else f"Prim[{self.name}]"
+
+
+def _of_script(computes):
+    """A script's computation of a primitive, whose gradients are those of its get_bprop()."""
+
+    def call(self, *inputs):
+        if core.here.recorder is None:
+            return computes(self, *inputs)
+
+        def backward(given, results, gradients):
+            from mindspore.ops._grad.grad_base import checked
+
+            if not hasattr(self, "get_bprop"):
+                raise RuntimeError(f"Illegal primitive: Primitive {self.name}'s bprop not defined.")
+            made = core.prepared(self.get_bprop())(*given, results, gradients)
+            return checked(self.name, given, made if isinstance(made, tuple) else (made,))
+
+        return gradient.with_bprop(core.prepared(computes.__get__(self)), backward, inputs)
+
+    call.computes = computes
+    return call
 
 
 class PrimitiveWithCheck(Primitive):

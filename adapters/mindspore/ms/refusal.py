@@ -34,8 +34,8 @@ class ForbiddenType(Forbidden, TypeError):
     """The same, where releases raise TypeError."""
 
 
-class WrongGradients(TypeError):
-    """What the bprop of a script returned are not the gradients of its inputs."""
+class WrongGradients(TypeError, ValueError):
+    """What the bprop of a script returned are not the gradients of its inputs: releases raise one eagerly, the other in graphs."""
 
 
 def refuse(name, reason, instead=None, error=Unsupported):

@@ -14,15 +14,19 @@ from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
 _identity, _stop, _cast = (core.row_of(name) for name in ("identity", "stop_gradient", "cast"))
 _compiled = {}  # key of a segment: its gradients as a kept.Function
+_plans = {}  # what Scope._key() tells: a _Plan
+_MOST_PLANS = 8  # of one function
 
 
 class Value:
     """What a tensor held when it was recorded: elements, and the call that made them. later: what a Parameter holds since it was assigned."""
 
-    __slots__ = ("tape", "array", "record", "used", "later")
+    __slots__ = ("tape", "array", "record", "used", "later", "number")
 
     def __init__(self, tape, array, record=None):
         self.tape, self.array, self.record, self.used, self.later = tape, array, record, False, None
+        self.number = len(tape.values)
+        tape.values.append(self)
 
     def versions(self):
         """The value and those of the same Parameter after it."""
@@ -65,12 +69,12 @@ class GradientRecord:
 
 
 class Cut:
-    """A function of the script with a gradient of its own."""
+    """A function of the script with a gradient of its own. always: it wants the gradients of its results whoever asks."""
 
-    __slots__ = ("inputs", "outputs", "tensors", "results", "backward")
+    __slots__ = ("inputs", "outputs", "tensors", "results", "backward", "always")
 
-    def __init__(self, inputs, tensors, results, backward):
-        self.inputs, self.tensors, self.results, self.backward, self.outputs = inputs, tensors, results, backward, ()
+    def __init__(self, inputs, tensors, results, backward, always):
+        self.inputs, self.tensors, self.results, self.backward, self.always, self.outputs = inputs, tensors, results, backward, always, ()
 
 
 def _frozen(attributes):
@@ -89,17 +93,24 @@ class Tape:
 
     def __init__(self):
         self.records, self.depth = [], 0
+        self.values, self.lines = [], []  # all values as they were made, and how: equal lines make equal gradients
+        self.plain = True  # whether all records are calls, with a line each
+
+    def leaf(self, array):
+        """The value of elements that the tape did not see made."""
+        self.lines.append((array.dtype.char, array.shape, order_of(array)))
+        return Value(self, array)
 
     def value(self, tensor):
         """The value of a tensor, which is a leaf where the tape did not see it made."""
         mark = tensor._mark
         if mark is None or mark.tape is not self:
-            mark = tensor._mark = Value(self, tensor.asnumpy())
+            mark = tensor._mark = self.leaf(tensor.asnumpy())
         return mark
 
     def call(self, row, inputs, attributes):
         made = row.run(*inputs, **attributes)
-        results = made if type(made) is tuple else (made,)
+        results = made if made.__class__ is tuple else (made,)
         if row.random:
             return made
         for each in results:
@@ -107,16 +118,22 @@ class Tape:
                 break
         else:
             return made
-        values = []
+        values, line = [], [row, tuple([(name, tuple(value) if value.__class__ is list else value) for name, value in attributes.items()])]
         for i, each in enumerate(inputs):
             if isinstance(each, Tensor) and (row.plain or row.role(i) != "shape"):
                 mark = each._mark
                 if mark is None or mark.tape is not self:
-                    mark = each._mark = Value(self, each.asnumpy())
+                    mark = each._mark = self.leaf(each.asnumpy())
                 mark.used = True
                 values.append(mark)
+                line.append(mark.number)
             elif each is not None:
-                values.append(self._constant(row.role(i), each, inputs))
+                given = self._constant(row.role(i), each, inputs)
+                values.append(given)
+                line.append(given.number if given.__class__ is Value else (given.tobytes(), given.shape))
+            else:
+                line.append(None)
+        self.lines.append(tuple(line))
         self._append(Record(row, values, attributes, len(results)), results)
         return made
 
@@ -129,22 +146,25 @@ class Tape:
             given = numpy.asarray(given)
         if not isinstance(given, numpy.ndarray):
             given = numpy.array(given, numpy.int64 if role == "index" else like)
-        return Value(self, given)
+        return self.leaf(given)
 
     def _append(self, record, results):
         self.records.append(record)
-        record.outputs = [Value(self, each._array, record) for each in results]
-        for tensor, value in zip(results, record.outputs):
-            tensor._mark = value
+        record.outputs = outputs = []
+        for each in results:
+            each._mark = value = Value(self, each._array, record)
+            outputs.append(value)
 
     def assign(self, parameter, value):
         mark = parameter._mark
         if mark is not None and mark.tape is self and mark.used:
             mark.array = mark.array.copy()  # the calls before read what it held then
+            self.lines.append(("assign", mark.number))
             mark.later = parameter._mark = Value(self, parameter._array)
         numpy.copyto(parameter._array, core.elements(value), casting="same_kind")
 
-    def custom(self, forward, backward, inputs):
+    def custom(self, forward, backward, inputs, always=False):
+        self.plain = False
         tensors = [each for each in inputs if isinstance(each, Tensor)]
         values = [self.value(each) for each in tensors]
         core.here.recorder = None
@@ -155,7 +175,7 @@ class Tape:
         results = tuple(wrap(each._array) for each in made)
         for tensor, value in zip(tensors, values):
             tensor._mark, value.used = value, True  # gradients that forward() takes are of a tape of their own
-        self._append(Cut(values, inputs, results, backward), results)
+        self._append(Cut(values, inputs, results, backward, always), results)
         return results
 
     def scope(self):
@@ -167,7 +187,7 @@ class Tape:
     def close(self):
         for record in self.records:
             record.inputs = record.outputs = ()
-        self.records = []
+        self.records, self.values, self.lines = [], [], []
 
 
 class Scope:
@@ -179,6 +199,7 @@ class Scope:
     def __enter__(self):
         self._outer, core.here.recorder = core.here.recorder, self._tape
         self._tape.depth += 1
+        self._tape.plain &= self._tape.depth == 1
         self._start, self._given = len(self._tape.records), {}  # id of an argument -> what it held at first
         return self
 
@@ -214,6 +235,13 @@ class Scope:
         """Tensors: the gradients of `wanted`, which are arguments, or values from parameter(). seeds: tensors or None for
         ones. The gradient by a Parameter is the sum of those by all that it held: an assignment passes none on to the value."""
         tape = self._tape
+        key = self._key(results, wanted)
+        try:
+            plan = _plans.get(key)
+        except TypeError:  # an attribute that has no hash
+            key, plan = None, None
+        if plan is not None:
+            return plan.run(tape, results, seeds)
         versions = [each.versions() if isinstance(each, Value) else self._of(self._given[id(each)]) for each in wanted]
         values = [value for each in versions for value in each]
         calls = _path(tape.records[self._start :], {*values}, [each._mark for each in results])
@@ -225,11 +253,14 @@ class Scope:
                 _accumulate(pending, value, wrap(numpy.ones_like(value.array)) if seed is None else seed)
         nested = tape if tape.depth > 1 else None
         active = {*values, *(value for call in calls for value in call.outputs)}
-        for part in reversed(_parts(calls)):
+        parts, segment = _parts(calls), None
+        for part in reversed(parts):
             if isinstance(part, Cut):
                 _through_cut(part, pending, active)
             else:
-                _through_calls(part, pending, active, nested)
+                segment = _through_calls(part, pending, active, nested)
+        if key is not None and segment is not None:
+            segment.function.plan(key, _Plan(segment, results, values))
         made = []
         for each, of in zip(versions, wanted):
             found = [pending[value] for value in each if value in pending]
@@ -240,13 +271,74 @@ class Scope:
         return made
 
 
+    def _key(self, results, wanted):
+        """What tells these gradients apart from others; None where they are not those of one recorded function."""
+        tape = self._tape
+        if not tape.plain:
+            return None
+        marks = [each._mark for each in results]
+        given = [each if each.__class__ is Value else self._given[id(each)] for each in wanted]
+        for each in marks:
+            if each is None or each.tape is not tape or not _is_float(each.array):
+                return None
+        for each in given:
+            if each.later is not None or not _is_float(each.array):
+                return None
+        numbers = tuple([each.number for each in marks])
+        return (tuple(tape.lines), numbers, tuple([each.number for each in given])) if len({*numbers}) == len(numbers) else None
+
+
+class _Plan:
+    """How gradients of a tape are taken whose lines are those of an earlier one: values are told by their numbers."""
+
+    def __init__(self, segment, results, wanted):
+        made, marks = segment.made(), [each._mark for each in results]
+        self.function = segment.function
+        self.leaves = [(value.number, order_of(value.array)) for value in segment.leaves]
+        self.seeds = [marks.index(value) for value in segment.results]
+        self.reads = [made[place].number for place in self.function.reads]
+        self.wanted = [(value.number, segment.wanted.index(value) if value in segment.wanted else None, order_of(value.array)) for value in wanted]
+
+    def run(self, tape, results, seeds):
+        values = tape.values
+        self.function.used()
+        arrays = [laid(values[number].array, order) for number, order in self.leaves]
+        for place in self.seeds:
+            seed = seeds[place]
+            arrays.append(numpy.ones_like(results[place]._array) if seed is None else seed._array)
+        for number in self.reads:
+            arrays.append(numpy.asarray(values[number].array, order="C"))
+        made = self.function.model.run(*arrays)
+        return [wrap(numpy.zeros_like(values[number].array) if place is None else unlaid(made[f"g{place}"], order)) for number, place, order in self.wanted]
+
+
+class _Compiled(kept.Function):
+    """The gradients of a segment. `reads`: which of the made values it reads; `plans`: keys of plans that run it."""
+
+    def __init__(self, module, reads):
+        super().__init__(module)
+        self.reads, self.plans = reads, []
+
+    def plan(self, key, plan):
+        _plans[key] = plan
+        self.plans.append(key)
+        if len(self.plans) > _MOST_PLANS:
+            _plans.pop(self.plans.pop(0), None)
+
+    def forget(self, key):
+        _compiled.pop(key, None)
+        for each in self.plans:
+            _plans.pop(each, None)
+
+
 def _path(records, wanted, results):
     """The calls that lie between the wanted values and the results."""
     active = set(wanted)
     forward = []
     for record in records:
+        always = record.__class__ is Cut and record.always
         for value in record.inputs:
-            if value.__class__ is Value and value in active:
+            if always or value.__class__ is Value and value in active:
                 if getattr(record, "row", None) is not _stop:
                     forward.append(record)
                     active.update([v for v in record.outputs if v.array.dtype.kind in "fc"])
@@ -295,9 +387,10 @@ def _through_cut(cut, pending, active):
 
 
 def _through_calls(calls, pending, active, tape):
+    """The segment that the calls are; None where nothing goes through them."""
     segment = Segment(calls, pending, active)
     if not segment.results or not segment.wanted:
-        return
+        return None
     seeds = [pending.pop(value) for value in segment.results]
     made = segment.run(seeds)
     if tape is not None:
@@ -305,6 +398,7 @@ def _through_calls(calls, pending, active, tape):
         tape._append(record, made)
     for value, gradient in zip(segment.wanted, made):
         _accumulate(pending, value, gradient)
+    return segment
 
 
 def from_laid(builder, handle, order):
@@ -355,7 +449,7 @@ class Segment:
             handles.update(zip(call.outputs, call.add(builder, given)))
         return handles, inputs[len(self.leaves) :]
 
-    def _made(self):
+    def made(self):
         """What the calls have computed already, as they were made."""
         return [value for call in self.calls if isinstance(call, Record) for value in call.outputs]
 
@@ -368,13 +462,11 @@ class Segment:
             handle = builder.param(f"x{i}", array.dtype.name, laid(array, order).shape)
             params.append(from_laid(builder, handle, order))
         handles, given = self._forward(builder, params)
-        results, wanted, made = ([handles[v] for v in values] for values in (self.results, self.wanted, self._made()))
+        results, wanted, made = ([handles[v] for v in values] for values in (self.results, self.wanted, self.made()))
         gradients, read = builder.gradients_of_kept(results, given, wanted, made)
         for i, (handle, of) in enumerate(zip(gradients, self.wanted)):
             builder.result(f"g{i}", to_laid(builder, handle, order_of(of.array)), 0)
-        function = kept.Function(_cairn.Module(builder.finish()))
-        function.reads = [place for place, param in enumerate(read) if param]
-        return function
+        return _Compiled(_cairn.Module(builder.finish()), [place for place, param in enumerate(read) if param])
 
     def run(self, seeds):
         """The gradients, for those of the results."""
@@ -382,10 +474,11 @@ class Segment:
         function = _compiled.get(key)
         if function is None:
             function = _compiled[key] = self._compile(seeds)
-            function.keep(lambda _: _compiled.pop(key, None))
+            function.keep(lambda own: own.forget(key))
         else:
             function.used()
-        made = self._made()
+        self.function = function
+        made = self.made()
         read = [numpy.asarray(made[place].array, order="C") for place in function.reads]
         arrays = function.model.run(*[laid(v.array, order_of(v.array)) for v in self.leaves], *[seed._array for seed in seeds], *read)
         return [wrap(unlaid(arrays[f"g{i}"], order_of(v.array))) for i, v in enumerate(self.wanted)]

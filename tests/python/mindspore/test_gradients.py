@@ -434,3 +434,64 @@ def test_gradients_where_no_formula_reaches():
     held = ms.Parameter(table, name="held")
     by_values = ms.ops.grad(lambda values: (added(held, index, values) * 3).sum())(values)
     assert np.allclose(by_values.asnumpy(), 3)
+
+
+def test_repeated_gradients_follow_what_changes_between_them():
+    """A tape like an earlier one runs its function: everything that may differ without another structure is tried."""
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    weight = ms.Parameter(ms.Tensor(np.array([2.0, 3.0], np.float32)), name="weight")
+
+    def function(x, factor, by_power):
+        y = x * factor
+        y = y**2 if by_power else y + weight
+        return y * weight
+
+    x = np.array([1.0, -2.0], np.float32)
+    grad = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
+    for step in range(12):
+        factor, by_power = 1.0 + step % 3, step % 4 < 2
+        given, seed = x + step, np.full(2, 1.0 + step % 5, np.float32)
+        weight.set_data(ms.Tensor(np.array([2.0 + step, 3.0], np.float32)))
+        w = weight.asnumpy().copy()
+        net = lambda each: function(each, factor, by_power)  # noqa: E731, B023
+        (of_x,), (of_weight,) = grad(net, [weight])(ms.Tensor(given), ms.Tensor(seed))
+        if by_power:
+            np.testing.assert_allclose(of_x.asnumpy(), seed * 2 * given * factor**2 * w, rtol=1e-5)
+            np.testing.assert_allclose(of_weight.asnumpy(), seed * (given * factor) ** 2, rtol=1e-5)
+        else:
+            np.testing.assert_allclose(of_x.asnumpy(), seed * factor * w, rtol=1e-5)
+            np.testing.assert_allclose(of_weight.asnumpy(), seed * (given * factor + 2 * w), rtol=1e-5)
+
+
+def test_repeated_gradients_of_other_shapes_layouts_results_and_inputs():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+
+    def function(x, y):
+        return (x * y).sum(), x - y
+
+    rng = np.random.default_rng(0)
+    for step in range(3):
+        for shape in ((2, 3), (4, 3)):
+            x, y = (rng.standard_normal(shape).astype(np.float32) for _ in range(2))
+            for layout in (np.ascontiguousarray, np.asfortranarray):
+                a, b = ms.Tensor(layout(x)), ms.Tensor(y)
+                of_x, of_y = ops.grad(function, grad_position=(0, 1))(a, b)
+                np.testing.assert_allclose(of_x.asnumpy(), y + 1, rtol=1e-6)
+                np.testing.assert_allclose(of_y.asnumpy(), x - 1, rtol=1e-6)
+                np.testing.assert_allclose(ops.grad(function, grad_position=1)(a, b).asnumpy(), x - 1, rtol=1e-6)
+                first = ops.grad(lambda a, b: function(a, b)[0])(a, b)
+                np.testing.assert_allclose(first.asnumpy(), y, rtol=1e-6)
+                unused = ops.grad(lambda a, b: a * 2, grad_position=1)(a, b)
+                np.testing.assert_array_equal(unused.asnumpy(), np.zeros(shape))
+
+
+def test_parts_of_tensors_are_the_same_again():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    indices = [(slice(None), slice(1, 4)), slice(1, None), (slice(None, None, -1), 2), (1, ...), (None, slice(0, 2)), (-1, -2), (..., slice(None)), slice(3, 1)]
+    for _ in range(2):
+        for index in indices:
+            expected = np.zeros_like(x)
+            expected[index] = 3
+            made = ops.grad(lambda each: each[index] * 3)(ms.Tensor(x))  # noqa: B023
+            np.testing.assert_array_equal(made.asnumpy(), expected)

@@ -184,7 +184,8 @@ def entry(target, arguments, keywords):
     if found is None:
         statistics["eager"] += 1
         try:
-            return _tuples(_body(target)(*arguments, **keywords), _lists(arguments))
+            given = _lists(arguments)
+            return _tuples(_body(target)(*arguments, **keywords), given)
         except RecursionError:
             raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
     statistics["runs"] += 1
@@ -210,7 +211,7 @@ def _find(target, signature, arguments, keywords):
         if isinstance(reason, Forbidden) or os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
             raise
         _notice(target, reason)
-        made = None
+        made, Uncaptured.raised = None, None  # which holds the frames of the capture
     known.append(made)
     if made is not None:
         made.keep(functools.partial(_forget, weakref.ref(_owner(target)), signature.key))
@@ -245,10 +246,11 @@ def _captured(target, signature, arguments, keywords):
         sys.setrecursionlimit(max(limit, 12 * DEPTH))
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
+        lists = _lists(inner)
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, _returnable(_tuples(result, _lists(inner))))
+        made = Compiled(graph, _returnable(_tuples(result, lists)))
     except RecursionError:
         raise Uncaptured("a recursion has no end that is known when it is compiled") from None
     except Uncaptured:
@@ -269,15 +271,20 @@ def _captured(target, signature, arguments, keywords):
 
 
 def _lists(arguments):
-    """The lists among the arguments, which a graph returns as they are."""
-    return {id(each) for each in arguments if isinstance(each, list)}
+    """The lists among the arguments and what they hold: those that it does not change are returned as they are."""
+    return {id(each): list(each) for each in arguments if isinstance(each, list)}
 
 
 def _tuples(result, kept):
     """What a graph returns: lists that it makes are tuples, as iterators are."""
-    if isinstance(result, _ITERATORS) or type(result) in (list, tuple) and id(result) not in kept:
+    held = kept.get(id(result))
+    if isinstance(result, _ITERATORS) or type(result) in (list, tuple) and (held is None or not _same(held, result)):
         return tuple([_tuples(each, kept) for each in result])
     return result
+
+
+def _same(a, b):
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b))
 
 
 def _returnable(result):

@@ -8,6 +8,7 @@ from cairn.ms.tensor import Tensor
 
 from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
 from .graph import Value, is_symbolic, symbolic
+from .source import endings
 from .trees import leaves, zeros
 
 
@@ -178,9 +179,10 @@ class _Join:
 
     def _fail(self, name, a, b, what="Type"):
         shown = "the returned value" if name == RESULT else f"'{name}'" if name.isidentifier() else name
+        place = place_of(self._line)
         raise (Wrong if what == "Shape" else TypeError)(
-            f"Cannot join the return values of different branches. {what} Join Failed: {shown} is {type_text(a)} where the condition at {place_of(self._line)} is true, and "
-            f"{type_text(b)} where it is false; both branches must give the same type and shape"
+            f"Cannot join the return values of different branches. {what} Join Failed: {shown} is {type_text(a)} where the condition at {place} is true, and "
+            f"{type_text(b)} where it is false; both branches must give the same type and shape{endings(place, None if name == RESULT else name)}"
         )
 
     def close(self):

@@ -108,9 +108,29 @@ def or_(*thunks):
     return _lazy(thunks, bool, False)
 
 
+def contains(x, items, negated=False):
+    """x in items, or not: tensors are the same where they are one, or constants of equal elements."""
+    if graph() is None:
+        return (x in items) != negated
+    if not hasattr(items, "__contains__") and not hasattr(items, "__iter__"):
+        raise TypeError(f"argument of type '{type(items).__name__}' is not iterable.")
+    if type(items) in (list, tuple) and any(isinstance(each, Tensor) for each in (x, *items)):
+        return (any(each is x for each in items) or any(_equal(each, x) for each in items)) != negated
+    return (x in items) != negated
+
+
+def _equal(a, b):
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return not isinstance(a, str) and not isinstance(b, str) and bool(a == b)
+    if a.shape != b.shape:
+        return False
+    known = all(each._array is not None and not hasattr(each, "requires_grad") for each in (a, b))
+    return bool(numpy.array_equal(a._array, b._array)) if known else bool(a == b)
+
+
 _COMPARE = {
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "in": lambda a, b: a in b, "not in": lambda a, b: a not in b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "in": contains, "not in": lambda a, b: contains(a, b, True),
     "is": lambda a, b: a is b, "is not": lambda a, b: a is not b,
 }  # fmt: skip
 
@@ -128,7 +148,8 @@ def chain(left, *rest):
 
         return compare
 
-    return and_(*(step(op, thunk) for op, thunk in rest))
+    made = and_(*(step(op, thunk) for op, thunk in rest))
+    return bool(made) if isinstance(made, numpy.ndarray) and made.size == 1 else made
 
 
 def shifted(x, count, left):

@@ -3,7 +3,6 @@ captured tensor they build branches and loops of the graph."""
 
 import builtins
 import functools
-import linecache
 import os
 import sys
 import sysconfig
@@ -15,8 +14,9 @@ from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
 
+from . import checks
 from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, graph, not_, or_, place_of, seen, shifted  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, graph, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -94,10 +94,8 @@ def isinstance_(x, types_):
 
 
 def told(x):
-    """What an f-string of a graph holds for a value: a tensor that is constant is told with its type."""
-    if graph() is None or not isinstance(x, Tensor) or x._array is None:
-        return x
-    return f"Tensor(shape={list(x.shape)}, dtype={x.dtype}, value={x.asnumpy()})"
+    """What an f-string of a graph holds for a value."""
+    return x if graph() is None else checks.told(x)
 
 
 def has_key(x, key):
@@ -149,13 +147,9 @@ def call(function, *arguments, _cairn_line=None, **keywords):
         return function(*arguments, **keywords)
     if function is builtins.print and not keywords:
         return graph().show(methods.show, *map(seen, arguments))
-    if function in _CHECKED:
-        _CHECKED[function](*arguments, **keywords)
+    if isinstance(function, (types.BuiltinFunctionType, type)):
+        arguments = checks.check(function, arguments, keywords, _cairn_line)
     if isinstance(function, types.BuiltinFunctionType) or function in _TYPES:
-        if function is divmod and any(map(is_symbolic, arguments)):
-            place = place_of(_cairn_line)
-            text = linecache.getline(place.rsplit(":", 1)[0], _cairn_line).strip()
-            raise NameError(f"The builtin function 'divmod' of python is not supported in graph mode.\nIn file {place}\n    {text}")
         given = _builtin(function, tuple(map(seen, arguments)))
         if given is not None:
             return given[0]
@@ -176,34 +170,6 @@ def _argument(x):
 
 
 _TYPES = (int, float, bool, range)
-
-
-def _check_zip(*rows):
-    if not rows:
-        raise ValueError("The zip operator must have at least 1 argument, but the size of arguments is 0.")
-
-
-def _check_map(*given):
-    rows = given[1:]
-    if not rows:
-        raise ValueError("The Map operator must have at least two arguments.")
-    if any(isinstance(each, (int, float, str)) for each in rows):
-        raise TypeError(f"Map can only be applied to list, tuple, but got {', '.join(type(each).__name__ for each in rows)}.")
-    kinds = [list if isinstance(each, list) else tuple if isinstance(each, tuple) else None for each in rows]
-    if any(kinds) and len(set(kinds)) > 1:
-        raise TypeError("The types of arguments in Map must be consistent, but they are not.")
-    if all(kinds) and len(set(map(len, rows))) > 1:
-        raise ValueError(f"For 'Map', the length of {kinds[0].__name__}s must be the same.")
-
-
-def _check_enumerate(rows=None, start=0):
-    if rows is None or isinstance(rows, (int, float)):
-        raise TypeError(f"For 'enumerate', the 'first input' should be tuple or list or tensor, but got {type(rows).__name__}.")
-    if not isinstance(start, (int, Tensor)):
-        raise TypeError(f"For 'enumerate', the 'start' should be a const int number, but got {type(start).__name__}.")
-
-
-_CHECKED = {zip: _check_zip, map: _check_map, enumerate: _check_enumerate}
 
 
 def _builtin(function, arguments):

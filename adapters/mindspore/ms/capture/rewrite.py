@@ -366,6 +366,11 @@ class _Function(ast.NodeTransformer):
 
     # Expressions
 
+    def visit_Constant(self, node):
+        if isinstance(node.value, complex):
+            raise ForbiddenType(f"Only support 'Number' type of 'int` and 'float' in a graph, but got {node.value}.", node.lineno)
+        return node
+
     def visit_ListComp(self, node):
         if len(node.generators) > 1:
             told = f"The 'generators' supports 1 'comprehension' in ListComp/GeneratorExp, but got {len(node.generators)} comprehensions."
@@ -441,6 +446,9 @@ class _Function(ast.NodeTransformer):
     def visit_Compare(self, node):
         plain = len(node.ops) == 1 or _assigns(node)
         self.generic_visit(node)
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            negated = ast.Constant(isinstance(node.ops[0], ast.NotIn))
+            return ast.copy_location(_flow("contains", node.left, *node.comparators, negated), node)
         if plain:
             return node
         rest = [

@@ -93,3 +93,24 @@ def _global_names(code):
     for each in code.co_consts:
         if isinstance(each, types.CodeType):
             yield from _global_names(each)
+
+
+def endings(place, name):
+    """Where the branches of the condition at `place` ("file:line") give the variable its value, or return where name is None."""
+    filename, line = place.rsplit(":", 1)
+    tree = _tree(filename) if line.isdigit() else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.If, ast.While)) and node.lineno == int(line):
+            gives = [each for each in ast.walk(tree) if _gives(each, name)]
+            inside = [[each for each in gives if side and side[0].lineno <= each.lineno <= side[-1].end_lineno] for side in (node.body, node.orelse)]
+            behind = [each for each in gives if name is None and each.lineno > node.end_lineno][:1]
+            found = [each[-1] for each in (inside[0], inside[1] or behind) if each]
+            return "".join(f"\n    {filename}:{each.lineno}: {linecache.getline(filename, each.lineno).strip()}" for each in found)
+    return ""
+
+
+def _gives(node, name):
+    if name is None:
+        return isinstance(node, ast.Return)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else ()
+    return any(isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target))

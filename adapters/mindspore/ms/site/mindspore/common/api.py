@@ -2,7 +2,7 @@
 
 import functools
 
-from cairn.ms import core
+from cairn.ms import core, modes
 from cairn.ms.tensor import Tensor
 
 
@@ -18,7 +18,8 @@ def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_con
                 method = arguments and hasattr(type(arguments[0]), function.__name__)  # whose first argument is its object
                 _check_signature(signature, arguments[1:] if method else arguments)
             if core.graph_entry is None or core.here.recorder is not None:
-                return function(*arguments, **keywords)
+                with modes.as_graph():
+                    return function(*arguments, **keywords)
             return core.graph_entry(function, arguments, keywords)
 
         staged.captured = function
@@ -73,7 +74,7 @@ def mutable(input_data, dynamic_len=False):
     return input_data
 
 
-class _Executor:
+class _CellGraphExecutor:
     """The compile entry that official scripts import."""
 
     def compile(self, obj, *args, phase="predict", **keywords):
@@ -93,4 +94,5 @@ class _Executor:
         """Gradients are recorded where they are asked for."""
 
 
-_executor = _cell_graph_executor = _pynative_executor = _Executor()
+_PyNativeExecutor = _CellGraphExecutor
+_executor = _cell_graph_executor = _pynative_executor = _CellGraphExecutor()

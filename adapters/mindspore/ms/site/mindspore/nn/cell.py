@@ -76,7 +76,7 @@ class Cell(Accepted):
     def run(self, args, kwargs):
         """construct() with hooks, a gradient of its own and mixed precision."""
         recorder = core.here.recorder
-        hooked = modes.mode == modes.PYNATIVE and (recorder is None or not recorder.symbolic)  # a graph calls none
+        hooked = modes.mode == modes.PYNATIVE and not modes.here.staged and (recorder is None or not recorder.symbolic)  # a graph calls none
         for hook in tuple(self._forward_pre_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args)
             if changed is not None:
@@ -137,7 +137,7 @@ class Cell(Accepted):
             return made
 
         tensors = [i for i, each in enumerate(args) if isinstance(each, Tensor)]
-        marked = core.custom(_as_they_are, of_inputs, [args[i] for i in tensors]) if tensors else ()
+        marked = core.custom(_as_they_are, of_inputs, [args[i] for i in tensors], always=True) if tensors else ()
         args = list(args)
         for i, each in zip(tensors, marked):
             args[i] = each
@@ -177,6 +177,8 @@ class Cell(Accepted):
             found = own["_params"][name]
             return found if own["_cast_to"] is None else self._cast(found)
         hint = "" if "_cells" in own else " Please call super().__init__() in its __init__ first."
+        if core.here.recorder is not None and core.here.recorder.symbolic:
+            hint += f" External object has no attribute {name}."
         raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.{hint}")
 
     def __setattr__(self, name, value):
