@@ -31,8 +31,10 @@ Apply one_hot(const Options& options) {
     std::fill_n(made.write<double>(), made.count(), smoothing / static_cast<double>(classes));
     for (int64_t i = 0; i < numbers.count(); ++i) {
       const int64_t label = numbers.as<int64_t>()[i];
-      if (label < 0 || label >= classes)
-        fail(ErrorKind::invalid_argument, "", "the label {} is not in the range [0, {})", label, classes);
+      if (label >= classes)
+        fail(ErrorKind::invalid_argument, "", "num_classes {} is smaller than the category number: the label is {}",
+             classes, label);
+      if (label < 0) fail(ErrorKind::invalid_argument, "", "the label {} is negative", label);
       made.write<double>()[i * classes + label] += 1 - smoothing;
     }
     return cast(made, smoothing > 0 ? Kind::f64 : labels.type.kind);
@@ -61,8 +63,10 @@ Apply concatenate(const Options& options) {
     int64_t rows = 0;
     for (Array& part : parts) {
       if (part.shape.empty()) part.shape = {1};
-      if (part.shape.size() != 1 || part.type.is_text() != type.is_text())
-        fail(ErrorKind::unsupported, "", "expects arrays of one dimension, all numbers or all texts");
+      if (part.shape.size() != 1)
+        fail(ErrorKind::unsupported, "", "only 1D input supported, but got rank {}", part.shape.size());
+      if (part.type.is_text() != type.is_text())
+        fail(ErrorKind::unsupported, "", "input datatype does not match: texts and numbers");
       if (type.is_text())
         type.size = std::max(type.size, part.type.size);
       else

@@ -35,6 +35,21 @@ class Pieces(nn.Cell):
         return ops.tile(ops.Gather()(y, Tensor(np.array([1, 0], np.int32)), 1), (1, 1, 2)), ops.select(x > 0, x, -x).sum((0, 2)), ops.sqrt(ops.abs(x)).max(1)
 
 
+class Upwards(nn.Cell):
+    """Transposed convolutions of all paddings, and images at other sizes."""
+
+    def __init__(self):
+        super().__init__()
+        self.valid = nn.Conv2dTranspose(3, 4, (2, 3), stride=2, pad_mode="valid", has_bias=True, bias_init="normal")
+        self.same = nn.Conv2dTranspose(4, 3, 3, stride=2, pad_mode="same")
+        self.explicit = nn.Conv2dTranspose(3, 2, 3, stride=2, pad_mode="pad", padding=(1, 0, 0, 1), dilation=2)
+        self.nearest, self.larger = ops.ResizeNearestNeighbor((9, 7), align_corners=True), nn.ResizeBilinear()
+
+    def construct(self, x):
+        y = self.explicit(self.same(self.valid(x)))
+        return y, self.larger(self.nearest(x), scale_factor=2)
+
+
 class Tests(nn.Cell):
     def construct(self, x):
         above = ops.logical_and(x > 0, ops.logical_not(x > 1))
@@ -43,7 +58,8 @@ class Tests(nn.Cell):
             x != 0, ops.asinh(x), ops.cosh(x)) + ops.cast(ops.ReduceAll(True)(x > -3, 2), mindspore.float32)
 
 
-CASES = {"Block": (Block, [(2, 3, 12, 12)]), "Attention": (Attention, [(2, 4, 6), (2, 5, 6)]), "Pieces": (Pieces, [(2, 4, 6)])}
+CASES = {"Block": (Block, [(2, 3, 12, 12)]), "Attention": (Attention, [(2, 4, 6), (2, 5, 6)]), "Pieces": (Pieces, [(2, 4, 6)]),
+         "Upwards": (Upwards, [(2, 3, 4, 5)])}
 
 
 @pytest.fixture(params=CASES)

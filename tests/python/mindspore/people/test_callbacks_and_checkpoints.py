@@ -358,8 +358,8 @@ def test_change_name_if_exists(tmp_path):
     assert manager.ckpoint_num == 0
 
 
-def test_encryption_is_refused_or_works(tmp_path):
-    with pytest.raises((NotImplementedError, ValueError, TypeError, RuntimeError)):
+def test_a_key_has_16_24_or_32_bytes(tmp_path):
+    with pytest.raises(ValueError):
         save_checkpoint(nn.Dense(2, 2), str(tmp_path / "e.ckpt"), enc_key=b"0123456789ABCDE")
 
 

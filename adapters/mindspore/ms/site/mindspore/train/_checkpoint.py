@@ -9,6 +9,8 @@ import numpy as np
 from cairn import _whole as whole
 from cairn.ms import wire
 
+from mindspore.train import _encryption
+
 SLICE_BYTES = 512 << 20
 MODEL_TYPE = "normal"
 _TYPES = {"Bool": "bool", "Int8": "int8", "Int16": "int16", "Int32": "int32", "Int64": "int64", "UInt8": "uint8", "UInt16": "uint16",
@@ -43,17 +45,22 @@ def _value(name, dims, kind, content):
     return wire.bytes_field(1, wire.bytes_field(1, name) + wire.bytes_field(2, tensor))
 
 
-def write(path, entries, model_type=None, read_only=False):
-    """Writes a checkpoint. Until the new file is whole and on the disk the old one stays as it is."""
-    whole.write(path, encode(entries, model_type), stat.S_IRUSR if read_only else stat.S_IRUSR | stat.S_IWUSR)
+def write(path, entries, model_type=None, read_only=False, key=None, mode="AES-GCM"):
+    """Writes a checkpoint, under a key where one is given. Until the new file is whole and on the disk the old one stays as it is."""
+    parts = encode(entries, model_type)
+    if key is not None:
+        parts = [_encryption.encrypted(b"".join(parts), key, mode)]
+    whole.write(path, parts, stat.S_IRUSR if read_only else stat.S_IRUSR | stat.S_IWUSR)
 
 
-def read(path):
-    """({name: array or text}, model_type). Damaged where it is no whole checkpoint."""
+def read(path, key=None, mode="AES-GCM"):
+    """({name: array or text}, model_type). Damaged where it is no whole checkpoint, or not under this key."""
     try:
         with open(path, "rb") as file:
             data = file.read()
-        return _decode(data)
+        if key is None and _encryption.is_encrypted(data):
+            raise ValueError("is encrypted; it needs dec_key and dec_mode")
+        return _decode(data if key is None else _encryption.decrypted(data, key, mode))
     except (ValueError, OverflowError, UnicodeDecodeError) as error:
         raise Damaged(f"{path} {error}") from None
 

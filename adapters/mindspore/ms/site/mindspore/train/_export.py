@@ -1,5 +1,6 @@
 """Networks as files: the operators of one call, recorded and written as an .om, .onnx or .mindir model."""
 
+import inspect
 import os
 import tempfile
 
@@ -8,8 +9,10 @@ from cairn import _cairn
 from cairn.ms import core, refuse
 from cairn.ms.refusal import UnsupportedValue
 
+from mindspore import log as logger
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
+from mindspore.train import _encryption
 
 _ENDINGS = {"OM": ".om", "ONNX": ".onnx", "MINDIR": ".mindir"}
 
@@ -121,6 +124,27 @@ def _write_beside(path, write):
         raise
 
 
+def _under_key(enc_key, enc_mode):
+    """A function of a file's bytes; None without a key. In releases of 1.9 and later the mode may be a function of the script."""
+    if enc_key is not None and callable(enc_mode):
+        return lambda data: enc_mode(data, enc_key)
+    return (lambda data: _encryption.encrypted(data, enc_key, enc_mode)) if _encryption.check(enc_key, enc_mode, "export") else None
+
+
+def _encrypt_file(path, change):
+    with open(path, "rb") as file:
+        data = change(file.read())
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def _of_dataset(net, dataset):
+    """The first columns of a row, as many as the network takes."""
+    row = next(dataset.create_tuple_iterator(num_epochs=1))
+    logger.warning("The file holds the network alone: the pipeline of the dataset gives the shapes of its inputs.")
+    return row[: len(inspect.signature(net.construct).parameters)]
+
+
 def export(net, inputs, file_name, file_format, options):
     """Writes the network as it is called with these inputs."""
     if not isinstance(net, Cell):
@@ -129,6 +153,7 @@ def export(net, inputs, file_name, file_format, options):
         raise TypeError(f"For 'export', the argument 'file_name' must be a string, but got {type(file_name).__name__}.")
     if file_format not in ("AIR", "ONNX", "MINDIR", "OM"):
         raise ValueError(f"For 'export', the argument 'file_format' must be one of 'AIR', 'ONNX', 'MINDIR', 'OM', but got {file_format}.")
+    change = _under_key(options.pop("enc_key", None), options.pop("enc_mode", "AES-GCM"))
     if options:
         refuse(f"export({next(iter(options))}=...)", "is not supported", "export without it")
     if file_format not in _ENDINGS:
@@ -136,16 +161,21 @@ def export(net, inputs, file_name, file_format, options):
                "written", "file_format='OM', 'ONNX' or 'MINDIR'", UnsupportedValue)
     path = file_name if file_name.endswith(_ENDINGS[file_format]) else file_name + _ENDINGS[file_format]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    if len(inputs) == 1 and hasattr(inputs[0], "create_tuple_iterator"):
+        inputs = _of_dataset(net, inputs[0])
     trained = net.training
     net.set_train(False)
     try:
         recording, results = record(net, inputs)
     finally:
         net.set_train(trained)
-    if file_format == "OM":
-        _write_beside(path, lambda beside: write_om(recording, results, beside))
-    else:
-        from mindspore.train import _mindir, _onnx
+    from mindspore.train import _mindir, _onnx
 
-        form = _onnx if file_format == "ONNX" else _mindir
-        _write_beside(path, lambda beside: form.write(recording, results, beside))
+    write = {"OM": write_om, "ONNX": _onnx.write, "MINDIR": _mindir.write}[file_format]
+
+    def write_all(beside):
+        write(recording, results, beside)
+        if change:
+            _encrypt_file(beside, change)
+
+    _write_beside(path, write_all)

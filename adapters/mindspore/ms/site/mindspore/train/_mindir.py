@@ -109,6 +109,24 @@ def _conv(w, inputs, output, told):
            dilation=(1, 1, *told["dilations"]), group=told["group"], format="NCHW")
 
 
+def _conv_transpose(w, inputs, output, told):
+    channels, _, height, width = w.shape(inputs[1])
+    top, left, bottom, right = told["pads"]
+    w.node("Conv2DBackpropInput", [*inputs, tuple(w.graph.shapes[output])], output, out_channel=channels, kernel_size=(height, width), mode=1,
+           pad_mode="pad", pad=(top, bottom, left, right), stride=tuple(told["strides"]), dilation=tuple(told["dilations"]), group=told["group"], format="NCHW")
+
+
+def _resize(w, inputs, output, told):
+    size, coordinates = tuple(w.array(inputs[-1])[2:].tolist()), told["coordinate_transformation_mode"]
+    corners = coordinates == "align_corners"
+    if told["mode"] == "linear":
+        w.node("ResizeBilinear", inputs[:1], output, size=size, align_corners=corners, half_pixel_centers=coordinates == "half_pixel")
+    elif told["mode"] == "nearest" and (coordinates, told["nearest_mode"]) in (("asymmetric", "floor"), ("align_corners", "round_prefer_ceil")):
+        w.node("ResizeNearestNeighbor", inputs[:1], output, size=size, align_corners=corners)
+    else:
+        refuse("MINDIR export of these resized images", "MindSpore 1.1 has none", "file_format='OM'")
+
+
 def _pool(kind):
     def write(w, inputs, output, told):
         mode, pad = _pad(told)
@@ -163,7 +181,7 @@ def _slice(w, inputs, output, told):
 
 
 _OPERATORS = {
-    "Conv": _conv, "MaxPool": _pool("MaxPool"), "AveragePool": _pool("AvgPool"), "MatMul": _matmul, "BatchNormalization": _batch_norm,
+    "Conv": _conv, "ConvTranspose": _conv_transpose, "Resize": _resize, "MaxPool": _pool("MaxPool"), "AveragePool": _pool("AvgPool"), "MatMul": _matmul, "BatchNormalization": _batch_norm,
     "LayerNormalization": _layer_norm, "Clip": _clip, "Slice": _slice, "ReduceMean": _reduce("ReduceMean"), "ReduceMax": _reduce("ReduceMax"),
     "ReduceMin": _reduce("ReduceMin"), "ReduceProd": _reduce("ReduceProd"), "ReduceSum": _reduce("ReduceSum"),
     "Transpose": lambda w, inputs, output, told: w.node("Transpose", [inputs[0], tuple(told["perm"])], output),
@@ -327,7 +345,8 @@ class Graph:
         self.nodes = [Node(each, primitives) for each in parts.get(1, [])]
         arrays = dict(_elements(each) for each in parts.get(3, []))
         self._parameters = {name: Parameter(Tensor(array), name=name.partition(":")[2] or name) for name, array in arrays.items()}
-        self.inputs = [_text(_grouped(each).get(1, [b""])[0]) for each in parts.get(5, [])]
+        self.ports = [_port_of(each) for each in parts.get(5, [])]
+        self.inputs = [name for name, _, _ in self.ports]
         self.outputs = [_text(_grouped(each).get(1, [b""])[0]) for each in parts.get(6, [])]
         made = {*self.inputs, *self._parameters}
         for node in self.nodes:
@@ -361,8 +380,25 @@ class Graph:
         return results[0] if len(results) == 1 else results
 
 
-def load(path):
-    """The graph of a .mindir file."""
+def _port_of(data):
+    """(name, dtype or None, dims) of an input."""
+    parts = _grouped(data)
+    told = _grouped(parts[2][0]) if 2 in parts else {}
+    return _text(parts.get(1, [b""])[0]), _KINDS.get(told.get(2, [0])[0]), wire.integers(parts[2][0], 1) if told else []
+
+
+def inputs_of(path):
+    """Tensors of zeros in the types and shapes of the inputs of a .mindir file: one, or a tuple."""
+    made = []
+    for name, kind, dims in load(path).ports:
+        if kind is None or any(size <= 0 for size in dims):
+            raise RuntimeError(f"the input {name!r} of {path} has no fixed type and shape: {kind}, {dims}.")
+        made.append(Tensor(np.zeros(dims, kind)))
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def load(path, read=None):
+    """The graph of a .mindir file. read: makes the bytes of a file plain."""
     if not isinstance(path, str):
         raise ValueError(f"For 'load', the argument 'file_name' must be string, but got {type(path)}.")
     if not path.endswith(".mindir"):
@@ -372,7 +408,8 @@ def load(path):
         raise ValueError(f"For 'load', the argument 'file_name'(MindIR file) does not exist: {path}.")
     try:
         with open(path, "rb") as file:
-            parts = _grouped(file.read())
+            data = file.read()
+        parts = _grouped(read(data) if read else data)
         if 7 not in parts:
             raise ValueError("has no graph")
         if 8 in parts:

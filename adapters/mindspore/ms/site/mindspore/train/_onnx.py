@@ -109,6 +109,40 @@ def _conv(graph, inputs, outputs, attributes):
     graph.channels_last(made, outputs[0])
 
 
+def _conv_transpose(graph, inputs, outputs, attributes):
+    """A transposed convolution: the image before one, from its result."""
+    kernel = np.ascontiguousarray(graph.array(inputs[1], "conv2d_input_gradient").transpose(3, 2, 0, 1))
+    shape, given = graph.shapes[outputs[0]], graph.shapes[inputs[0]]
+    strides, dilations = attributes.get("strides", [1, 1]), attributes.get("dilations", [1, 1])
+    reach = [(size - 1) * step + 1 for size, step in zip(kernel.shape[2:], dilations)]
+    how = attributes.get("padding", "valid")
+    if how == "explicit":
+        top, bottom, left, right = attributes["pads"]
+    else:
+        whole_pads = [max((few - 1) * step + far - many, 0) if how != "valid" else 0
+                      for few, step, far, many in zip(given[1:3], strides, reach, shape[1:3])]
+        (top, bottom), (left, right) = (sorted((each // 2, each - each // 2), reverse=how == "same_lower") for each in whole_pads)
+    more = [many - (step * (few - 1) + far - pads)
+            for many, step, few, far, pads in zip(shape[1:3], strides, given[1:3], reach, (top + bottom, left + right))]
+    made = graph.node("ConvTranspose", [graph.channels_first(inputs[0]), graph.constant(kernel)], [graph.fresh()], group=attributes.get("groups", 1),
+                      strides=strides, dilations=dilations, pads=[top, left, bottom, right], output_padding=more)
+    graph.shapes[made] = [shape[each] for each in _TO_FIRST]
+    graph.channels_last(made, outputs[0])
+
+
+def _resize(graph, inputs, outputs, attributes):
+    mode, rounding = attributes.get("mode", "nearest"), attributes.get("rounding", "floor")
+    coordinates = attributes.get("coordinates", "asymmetric")
+    if mode == "nearest" and rounding == "floor" and coordinates == "half_pixel":
+        refuse("export of nearest pixels below the middle", "ONNX has none", "file_format='OM'")
+    first = [graph.shapes[outputs[0]][each] for each in _TO_FIRST]
+    told = {"nearest": {"nearest_mode": {"floor": "floor", "half_up": "round_prefer_ceil", "half_down": "round_prefer_floor", "ceil": "ceil"}[rounding]},
+            "bilinear": {}, "bicubic": {"cubic_coeff_a": float(attributes.get("cubic", -0.75))}}[mode]  # fmt: skip
+    made = graph.node("Resize", [graph.channels_first(inputs[0]), None, None, np.asarray(first, np.int64)], [graph.fresh()],
+                      mode={"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}[mode], coordinate_transformation_mode=coordinates, **told)
+    graph.channels_last(made, outputs[0])
+
+
 def _of_bools(kind):
     """any and all as the largest and the least of 0 and 1."""
 
@@ -239,7 +273,7 @@ def _gelu(graph, inputs, outputs, attributes):
     graph.node("Mul", [graph.node("Mul", [x, half], [graph.fresh()]), graph.node("Add", [bent, one], [graph.fresh()])], outputs)
 
 
-_ROWS = {"conv2d": _conv, "max_pool2d": _pool("MaxPool"), "avg_pool2d": _pool("AveragePool"), "transpose": _transpose, "matmul": _matmul,
+_ROWS = {"conv2d": _conv, "conv2d_input_gradient": _conv_transpose, "resize2d": _resize, "max_pool2d": _pool("MaxPool"), "avg_pool2d": _pool("AveragePool"), "transpose": _transpose, "matmul": _matmul,
          "batch_norm": _batch_norm, "clip": _clip, "square": _square, "rsqrt": _rsqrt, "reduce_sum": _reduce_sum, "reshape": _reshape, "tile": _tile,
          "cast": _cast, "slice": _slice, "softmax": _special("Softmax", ("axis", "axis"), axis=-1),
          "log_softmax": _special("LogSoftmax", ("axis", "axis"), axis=-1), "concat": _special("Concat", ("axis", "axis")),
@@ -254,7 +288,8 @@ def graph_of(recording, results):
     """(graph, {name of a result of the file: name in the recording}); the graph's nodes are those that the results need."""
     graph = Graph(recording)
     arrays = {name: tensor.asnumpy() for name, tensor in recording.tensors.items()}
-    graph.ranks = {name: array.ndim for name, array in arrays.items()}
+    graph.shapes = {name: array.shape for name, array in arrays.items()}
+    graph.ranks = {name: len(shape) for name, shape in graph.shapes.items()}
     for row, inputs, attributes, outputs in recording.nodes:
         if row in _SAME:
             graph.node(_SAME[row], inputs, outputs)

@@ -14,19 +14,12 @@ from mindspore import log as logger
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
-from mindspore.train import _checkpoint
+from mindspore.train import _checkpoint, _encryption
 
-__all__ = ["async_ckpt_thread_status", "export", "load", "load_checkpoint", "load_param_into_net", "parse_print", "save_checkpoint"]
+__all__ = ["async_ckpt_thread_status", "convert_model", "export", "load", "load_checkpoint", "load_param_into_net", "parse_print", "save_checkpoint"]
 
 RANDOM_STATE = "random_state"
 _writer = None
-
-
-def _encrypted(enc_key, who):
-    if enc_key is not None:
-        if not isinstance(enc_key, bytes):
-            raise TypeError(f"For '{who}', the argument 'enc_key' must be bytes, but got {type(enc_key)}.")
-        refuse(f"{who}(enc_key=...)", "encrypted files are not supported", f"{who} without a key")
 
 
 def _entries(save_obj):
@@ -76,11 +69,12 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
             raise TypeError(f"For 'save_checkpoint', the argument '{name}' must be bool, but got {type(value)}.")
     if append_dict is not None and not isinstance(append_dict, dict):
         raise TypeError(f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}.")
-    _encrypted(enc_key, "save_checkpoint")
+    _encryption.check(enc_key, enc_mode, "save_checkpoint")
     entries = [*whole_entries(_entries(save_obj), integrated_save), *(append_dict or {}).items()]
     if isinstance(save_obj, Cell) and _draws(save_obj):
         entries += random_state()
-    write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type)
+    write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type,
+                  key=enc_key, mode=enc_mode)
 
 
 def whole_entries(entries, integrated_save):
@@ -94,7 +88,7 @@ def whole_entries(entries, integrated_save):
     ]
 
 
-def write_entries(entries, ckpt_file_name, async_save=False, model_type=None, read_only=True):
+def write_entries(entries, ckpt_file_name, async_save=False, model_type=None, read_only=True, key=None, mode="AES-GCM"):
     """Writes arrays by name; with async_save in a thread, one file after the other."""
     global _writer
     path = ckpt_file_name if ckpt_file_name.endswith(".ckpt") else ckpt_file_name + ".ckpt"
@@ -102,10 +96,10 @@ def write_entries(entries, ckpt_file_name, async_save=False, model_type=None, re
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     wait_for_writer()
     if async_save:
-        _writer = threading.Thread(target=_checkpoint.write, args=(path, entries, model_type, read_only), name="asyn_save_ckpt")
+        _writer = threading.Thread(target=_checkpoint.write, args=(path, entries, model_type, read_only, key, mode), name="asyn_save_ckpt")
         _writer.start()
     else:
-        _checkpoint.write(path, entries, model_type, read_only)
+        _checkpoint.write(path, entries, model_type, read_only, key, mode)
 
 
 @atexit.register
@@ -169,10 +163,10 @@ def load_checkpoint(ckpt_file_name, net=None, strict_load=False, filter_prefix=N
         raise TypeError(f"For 'load_checkpoint', the argument 'net' must be nn.Cell, but got {type(net)}.")
     wait_for_writer()
     _check_file(ckpt_file_name)
-    _encrypted(dec_key, "load_checkpoint")
+    _encryption.check(dec_key, dec_mode, "load_checkpoint", ("dec_key", "dec_mode"))
     dropped, wanted = _prefixes(filter_prefix, "filter_prefix"), _prefixes(specify_prefix, "specify_prefix")
     try:
-        values, found_type = _checkpoint.read(ckpt_file_name)
+        values, found_type = _checkpoint.read(ckpt_file_name, dec_key, dec_mode)
     except _checkpoint.Damaged as error:
         raise ValueError(f"For 'load_checkpoint', failed to read the checkpoint file: {error}.") from None
     if model_type is not None and found_type not in (None, model_type):
@@ -287,14 +281,34 @@ def export(net, *inputs, file_name, file_format="AIR", **kwargs):
     return _export.export(net, inputs, file_name, file_format, kwargs)
 
 
-def load(file_name, **kwargs):
-    """A graph from a MindIR file, for nn.GraphCell."""
+def load(file_name, dec_key=None, dec_mode="AES-GCM", **kwargs):
+    """A graph from a MindIR file, for nn.GraphCell. dec_mode may be a function of the file's path and the key that returns the plain bytes."""
     from mindspore.train import _mindir
 
     for name in kwargs:
-        if kwargs[name] is not None and name != "dec_mode":
-            refuse(f"mindspore.load({name}=...)", "encrypted and obfuscated files are not supported", "load without it")
+        if kwargs[name] is not None:
+            refuse(f"mindspore.load({name}=...)", "obfuscated files are not supported", "load without it")
+    if dec_key is not None and callable(dec_mode):
+        return _mindir.load(file_name, lambda data: dec_mode(file_name, dec_key))
+    if _encryption.check(dec_key, dec_mode, "load", ("dec_key", "dec_mode")):
+        return _mindir.load(file_name, lambda data: _encryption.decrypted(data, dec_key, dec_mode))
     return _mindir.load(file_name)
+
+
+def convert_model(mindir_file, convert_file, file_format):
+    """Writes the network of a MindIR file as ONNX."""
+    from mindspore.nn import GraphCell
+
+    if file_format != "ONNX":
+        raise ValueError(f"For 'convert_model', the argument 'file_format' must be 'ONNX', but got {file_format}.")
+    inputs = _get_mindir_inputs(mindir_file)
+    export(GraphCell(load(mindir_file)), *(inputs if isinstance(inputs, tuple) else [inputs]), file_name=convert_file, file_format=file_format)
+
+
+def _get_mindir_inputs(file_name):
+    from mindspore.train import _mindir
+
+    return _mindir.inputs_of(file_name)
 
 
 def parse_print(print_file_name):
@@ -304,7 +318,7 @@ def parse_print(print_file_name):
 
 def __getattr__(name):
     if name in ("merge_sliced_parameter", "load_distributed_checkpoint", "build_searched_strategy", "restore_group_info_list",
-                "merge_pipeline_strategys", "obfuscate_model", "convert_model", "rank_list_for_transform", "transform_checkpoint_by_rank",
+                "merge_pipeline_strategys", "obfuscate_model", "rank_list_for_transform", "transform_checkpoint_by_rank",
                 "transform_checkpoints"):  # fmt: skip
         refuse(f"mindspore.{name}", "checkpoints are not sliced", "load_checkpoint")
     raise AttributeError(f"module 'mindspore.train.serialization' has no attribute '{name}'")

@@ -1,5 +1,7 @@
 """Checks of what operations of a pipeline are given, and small things that they share."""
 
+import os
+
 import numpy as np
 
 
@@ -31,6 +33,32 @@ def whole(value, name, least=1, more=()):
     if not least <= value <= 2147483647 and value not in more:
         raise ValueError(f"Input {name} is not within the required interval of [{least}, 2147483647].")
     return int(value)
+
+
+def workers(value):
+    """A number of workers; None: the one of `config`."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError(f"Argument num_parallel_workers with value {value} is not of type [<class 'int'>], but got {type(value)}.")
+    most = max(os.cpu_count(), 64)
+    if value is not None and not 1 <= value <= most:
+        raise ValueError(f"num_parallel_workers exceeds the boundary between 1 and {most}!")
+
+
+def shards(num_shards, shard_id):
+    """Whether rows are shared out."""
+    if num_shards is not None:
+        whole(num_shards, "num_shards")
+        if shard_id is None:
+            raise RuntimeError("num_shards is specified and currently requires shard_id as well.")
+    if shard_id is None:
+        return False
+    if isinstance(shard_id, bool) or not isinstance(shard_id, (int, np.integer)):
+        raise TypeError(f"Argument shard_id with value {quoted(shard_id)} is not of type [<class 'int'>], but got {type(shard_id)}.")
+    if num_shards is None:
+        raise RuntimeError("shard_id is specified but num_shards is not.")
+    if not 0 <= shard_id < num_shards:
+        raise ValueError(f"Input shard_id is not within the required interval of [0, {num_shards - 1}].")
+    return True
 
 
 def flag(value, name):

@@ -2,14 +2,15 @@
 
 import os
 
+import numpy as np
 from cairn import _data
 from cairn.data import sources
 from cairn.ms import level
 
-from mindspore.dataset.engine.checks import flag
-from mindspore.dataset.engine.sources import Native
+from mindspore.dataset.engine.checks import flag, whole
+from mindspore.dataset.engine.sources import Mappable, Native
 
-__all__ = ["Cifar100Dataset", "Cifar10Dataset", "FashionMnistDataset", "ImageFolderDataset", "ImageFolderDatasetV2", "MnistDataset"]
+__all__ = ["Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset", "FashionMnistDataset", "ImageFolderDataset", "ImageFolderDatasetV2", "MnistDataset"]
 
 
 def folder_of(path):
@@ -128,3 +129,29 @@ class ImageFolderDataset(Native):
 
 
 ImageFolderDatasetV2 = ImageFolderDataset
+
+
+class FakeImageDataset(Mappable):
+    """Random images: image uint8 HWC, drawn from base_seed and the row's number; label uint32, the classes in turn."""
+
+    def __init__(self, num_images=1000, image_size=(224, 224, 3), num_classes=10, base_seed=0, num_samples=None, num_parallel_workers=None,
+                 shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None):
+        self.num_images, self._classes = whole(num_images, "num_images"), whole(num_classes, "num_classes")
+        self.base_seed = whole(base_seed, "base_seed", 0)
+        if not isinstance(image_size, (list, tuple)):
+            raise TypeError(f"Argument image_size with value {image_size} is not of type [<class 'list'>, <class 'tuple'>], "
+                            f"but got {type(image_size)}.")
+        if len(image_size) != 3:
+            raise ValueError(f"image_size should be a list or tuple of length 3, but got {len(image_size)}")
+        self.image_size = [whole(size, f"image_size[{place}]") for place, size in enumerate(image_size)]
+        super().__init__(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id, cache)
+
+    def count(self):
+        return self.num_images
+
+    def row(self, index):
+        drawn = np.random.default_rng((self.base_seed, index)).integers(0, 256, self.image_size, np.uint8)
+        return drawn, np.array(index % self._classes, np.uint32)
+
+    def num_classes(self):
+        return self._classes

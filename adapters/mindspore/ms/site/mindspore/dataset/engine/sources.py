@@ -8,7 +8,7 @@ from cairn import _data
 from cairn.data.nodes import numbered
 
 from mindspore.dataset.engine import samplers
-from mindspore.dataset.engine.checks import columns_of, flag, whole
+from mindspore.dataset.engine.checks import columns_of, flag, shards, whole, workers
 from mindspore.dataset.engine.datasets import Dataset, Shuffle
 
 __all__ = ["GeneratorDataset", "NumpySlicesDataset", "PaddedDataset"]
@@ -23,8 +23,7 @@ class Mappable(Dataset):
     def __init__(self, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None):
         super().__init__()
         self.cache = cache_of(cache)
-        if num_parallel_workers is not None:
-            whole(num_parallel_workers, "num_parallel_workers")
+        workers(num_parallel_workers)
         if num_samples is not None:
             num_samples = whole(num_samples, "num_samples", 0) or None
         if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
@@ -32,22 +31,18 @@ class Mappable(Dataset):
         self.sampler = self._sampler(num_samples, shuffle, sampler, num_shards, shard_id)
 
     def _sampler(self, num_samples, shuffle, sampler, num_shards, shard_id):
-        if (num_shards is None) != (shard_id is None):
-            raise RuntimeError("num_shards and shard_id must be given together.")
+        shared = shards(num_shards, shard_id)
         if sampler is not None:
             if shuffle is not None:
                 raise RuntimeError("sampler and shuffle cannot be specified at the same time.")
-            if num_shards is not None:
+            if shared:
                 raise RuntimeError("sampler and sharding cannot be specified at the same time.")
             if num_samples is not None and isinstance(sampler, samplers.BuiltinSampler):
                 raise ValueError("Conflicting arguments during sampler assignments: num_samples and sampler cannot be "
                                  "specified at the same time.")
             return _as_sampler(sampler)
         shuffled = self.may_shuffle if shuffle is None else bool(shuffle)
-        if num_shards is not None:
-            whole(num_shards, "num_shards")
-            if not 0 <= whole(shard_id, "shard_id", 0) < num_shards:
-                raise ValueError(f"shard_id is not within the required interval of [0, {num_shards - 1}].")
+        if shared:
             return samplers.DistributedSampler(num_shards, shard_id, shuffled, num_samples)
         return samplers.RandomSampler(num_samples=num_samples) if shuffled else samplers.SequentialSampler(num_samples=num_samples)
 

@@ -1,5 +1,7 @@
 """Metrics of classes: accuracy, precision, recall, F, top k, confusion."""
 
+import sys
+
 import numpy as np
 from mindspore._checkparam import Validator
 from mindspore.nn.metrics.metric import EvaluationBase, Metric, rearrange_inputs
@@ -37,7 +39,7 @@ class _Counts(EvaluationBase):
 
     def __init__(self, eval_type="classification"):
         super().__init__(eval_type)
-        self.eps = np.finfo(float).eps
+        self.eps = sys.float_info.min
         self.clear()
 
     def clear(self):
@@ -95,7 +97,7 @@ class Fbeta(Metric):
         super().__init__()
         if not beta > 0:
             raise ValueError(f"For 'Fbeta', the 'beta' must be greater than 0, but got {beta}.")
-        self.eps, self.beta = np.finfo(float).eps, beta
+        self.eps, self.beta = sys.float_info.min, beta
         self.clear()
 
     def clear(self):

@@ -5,12 +5,12 @@ import re
 import time
 
 from cairn import _whole as whole
-from cairn.ms import level, refuse
+from cairn.ms import level
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
-from mindspore.train import _checkpoint
+from mindspore.train import _checkpoint, _encryption
 from mindspore.train._utils import check_value_type
 from mindspore.train.callback._callback import Callback, make_directory
 from mindspore.train.serialization import _array, random_state, wait_for_writer, whole_entries, write_entries
@@ -56,11 +56,11 @@ class CheckpointConfig:
             raise TypeError(f"For 'CheckpointConfig', the type of 'saved_network' must be None or Cell, but got {type(saved_network)}.")
         self._saved_network, self._append_dict = saved_network, _append_info(append_info)
         self._exception_save = check_value_type("exception_save", exception_save, bool, "CheckpointConfig")
-        if enc_key is not None:
-            refuse("CheckpointConfig(enc_key=...)", "encrypted files are not supported", "CheckpointConfig without a key")
+        _encryption.check(enc_key, enc_mode, "CheckpointConfig")
+        self._enc_key, self._enc_mode = enc_key, enc_mode
 
     for _name in ("save_checkpoint_steps", "save_checkpoint_seconds", "keep_checkpoint_max", "keep_checkpoint_per_n_minutes",
-                  "integrated_save", "async_save", "saved_network"):
+                  "integrated_save", "async_save", "saved_network", "enc_key", "enc_mode"):
         locals()[_name] = property(lambda self, _name=_name: getattr(self, "_" + _name))
     del _name
 
@@ -258,7 +258,8 @@ class ModelCheckpoint(Callback):
         entries = [(each.name, each) for _, each in network.parameters_and_names()]
         entries = whole_entries(entries, self._config.integrated_save) + list(append.items())
         arrays = [(name, _array(name, value)) for name, value in entries]
-        write_entries(arrays + random_state(), path, self._config.async_save, self._config.model_type)
+        write_entries(arrays + random_state(), path, self._config.async_save, self._config.model_type, key=self._config.enc_key,
+                      mode=self._config.enc_mode)
 
     @property
     def latest_ckpt_file_name(self):
