@@ -62,7 +62,7 @@ void FormCode::round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xby
   vpaddd(to, to, number(0x7fffU));
   vpaddd(to, to, sum);
   vcmpps(other, sum, sum, 3);
-  vblendvps(to, to, sum, other);
+  vorps(to, to, other);
 }
 
 /// The register for half as many bytes.
