@@ -86,8 +86,9 @@ class Lowering {
            std::unordered_set<std::string>& used)
       : rewriter_(block, &module), module_(module), options_(options), report_(report), used_(used) {}
 
-  void run(const Block& block, const Function& function) {
+  void run(Block& block, const Function& function) {
     find_read(block, function);
+    find_readers(block);
     rewriter_.run([this](Node& node) { return visit(node); });
   }
 
@@ -111,6 +112,19 @@ class Lowering {
     }
   }
 
+  /// The one operator that reads each value; null where there are several, or the value is a result.
+  void find_readers(Block& block) {
+    const auto read = [&](const Value* value, const Node* reader) {
+      const auto [found, first] = readers_.try_emplace(value, reader);
+      if (!first) found->second = nullptr;
+    };
+    for_each_block(block, [&](Block& each) {
+      for (const auto& node : each.nodes)
+        for (const Value* input : node->inputs) read(input, node.get());
+      for (const Value* result : each.results) read(result, nullptr);
+    });
+  }
+
   static bool is_plain(const Node& node) {
     const bool one = node.results.size() == 1 || in(kNorms, node.op->name);
     return node.regions.empty() && one && !node.inputs.empty() && is_float(node.result(0)) && !node.is("cast");
@@ -126,15 +140,35 @@ class Lowering {
     ++report_.lowered;
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) inputs.push_back(goes_low(node, input) ? rounded(input, options_.low) : input);
-    std::vector<Value*> results = again(node, std::move(inputs));
+    std::vector<Value*> results = again(node, inputs);
     // What only an optimiser's arithmetic reads stays exact.
     const bool gradient = options_.mode == PrecisionMode::mixed && !read_.count(&node);
     if (options_.mode == PrecisionMode::matrix_low_inputs || gradient) return results;
-    if (makes_no_digits(node))
-      rounded_.insert(results[0]);
-    else
+    const bool sums = node.op->has(kContraction) || (node.is("add") && (sums_.count(inputs[0]) || sums_.count(inputs[1])));
+    const bool digits = !makes_no_digits(node) || std::ranges::any_of(inputs, [&](Value* input) { return exact_.count(input); });
+    if (digits && stays_exact(node, sums))
+      exact_.insert(results[0]), rounded_.insert(results[0]);
+    else if (digits)
       results[0] = rounded(results[0], options_.low);
+    else
+      rounded_.insert(results[0]);
+    if (sums) sums_.insert(results[0]);
     return results;
+  }
+
+  /// Whether one operator alone reads the result, in the step that makes it: such a value is never stored, and is no more rounded
+  /// than the sums inside of an operator. What adds to the sums of a contraction ends with an activation.
+  bool stays_exact(const Node& node, bool sums) {
+    const auto found = readers_.find(node.result(0));
+    const Node* reader = found == readers_.end() ? nullptr : found->second;
+    if (options_.mode != PrecisionMode::mixed || !reader || !is_plain(*reader) || !reader->op->has(kElementwise)) return false;
+    if (custom_of(*reader) || any(options_.keep, *reader, true) || any(options_.precise, *reader, true)) return false;
+    if (in(kBlack, reader->op->name) || listed(*reader).black || reader->result()->type != node.result(0)->type) return false;
+    if (!sums) return node.op->has(kElementwise);
+    if (reader->is("relu") || reader->is("clip")) return true;
+    if (!node.op->has(kContraction) || !reader->is("add")) return false;
+    const Value* other = reader->inputs[reader->inputs[0] == node.result(0) ? 1 : 0];
+    return is_given(other) && other->type.shape != node.result(0)->type.shape;
   }
 
   /// Whether this operand of a lowered operator has 16 bits.
@@ -264,7 +298,9 @@ class Lowering {
   PrecisionReport& report_;
   std::unordered_set<std::string>& used_;
   std::unordered_set<const Node*> read_;
-  std::unordered_set<const Value*> rounded_;
+  std::unordered_map<const Value*, const Node*> readers_;
+  // Values that need no rounding; of these the ones that would; and the sums of contractions with what was added to them.
+  std::unordered_set<const Value*> rounded_, exact_, sums_;
   std::map<std::pair<const Value*, bool>, Value*> cache_;
   std::unordered_map<const Value*, Value*> wide_;
 };

@@ -197,6 +197,20 @@ TEST(Precision, ABiasThatIsAParamFollowsTheProduct) {
   }
 }
 
+TEST(Precision, WhatOneOperatorOfTheStepReadsIsNotRounded) {
+  for (const auto& [after, roundings] : {std::pair("relu", 1), std::pair("sigmoid", 2)}) {
+    Module module = parse("module @m {\n  func @main(%x: f32[5, 4], %w: f32[4, 3], %b: f32[3]) -> (%y: f32[5, 3]) {\n"
+                          "    %m = matmul %x, %w : f32[5, 3]\n    %a = add %m, %b : f32[5, 3]\n    %y = " +
+                          std::string(after) + " %a : f32[5, 3]\n    return %y\n  }\n}\n");
+    set_precision(module, {.mode = PrecisionMode::mixed});
+    verify(module);
+    const auto rounds = [](const auto& node) {
+      return node->is("cast") && node->result()->type.dtype == kF16 && node->result()->type.shape.sizes() == Dims{5, 3};
+    };
+    EXPECT_EQ(std::ranges::count_if(module.main().body.nodes, rounds), roundings) << after;
+  }
+}
+
 TEST(Precision, EntriesThatFitNothingAreReported) {
   Module module = parse(kF32Text);
   auto report = set_precision(module, {.mode = PrecisionMode::mixed, .black = {"SqrtV9"}, .keep = {"s", "q"}});

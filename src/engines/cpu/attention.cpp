@@ -33,6 +33,31 @@ const Node* own_producer(const Value* value, const Surroundings& around) {
 
 bool is_f32(const Value* value) { return value->type.is_static() && value->type.dtype == kF32; }
 
+/// Between f32 and 16 bits.
+bool is_cast(const Node* node) {
+  const auto is_float = [](const Value* value) { return is_f32(value) || is_narrow(value->type.dtype); };
+  return node && node->is("cast") && is_float(node->inputs[0]) && is_float(node->result());
+}
+
+/// The value that casts of the group make this of, those inside of it, where nothing is rounded, or one that widens an operand.
+const Value* through_casts(const Value* value, Attention& attention, const Surroundings& around, bool inside) {
+  for (const Node* node = own_producer(value, around); is_cast(node) && (inside || is_f32(value));
+       node = own_producer(value, around)) {
+    attention.nodes.push_back(node);
+    value = node->inputs[0];
+  }
+  return value;
+}
+/// And what casts of the group make of it: those inside, or the one that rounds the result.
+const Value* along_casts(const Value* value, Attention& attention, const Surroundings& around, bool inside) {
+  for (const Node* node = around.sole_user(value); is_cast(node) && around.joins(node) && (inside || is_f32(value));
+       node = around.sole_user(value)) {
+    attention.nodes.push_back(node);
+    value = node->result();
+  }
+  return value;
+}
+
 std::optional<double> number_of(const Value* value) {
   const Tensor* tensor = constant_of(value);
   return tensor ? splat(*tensor) : std::nullopt;
@@ -46,9 +71,10 @@ Dims permuted(const Dims& values, const Dims& permutation) {
 
 std::optional<View> view_of(const Value* value, Attention& attention, const Surroundings& around) {
   View view;
+  value = through_casts(value, attention, around, false);
   const Node* producer = own_producer(value, around);
   const bool moved = producer && producer->is("transpose");
-  view.base = moved ? producer->inputs[0] : value;
+  view.base = moved ? through_casts(producer->inputs[0], attention, around, false) : value;
   view.dims = value->type.shape.sizes();
   view.strides = strides_of(view.base->type.shape.sizes());
   if (moved) {
@@ -67,6 +93,7 @@ std::optional<View> view_of(const Value* value, Attention& attention, const Surr
 
 // Recognises scale and mask between the scores and the softmax; returns the scores.
 const Value* through_scale(const Value* x, Attention& attention, const Surroundings& around) {
+  x = through_casts(x, attention, around, true);
   for (const Node* node = own_producer(x, around); node && node->inputs.size() == 2; node = own_producer(x, around)) {
     const bool divides = node->is("div");
     if (node->is("add") && !attention.mask && attention.scale == 1) {
@@ -87,6 +114,7 @@ const Value* through_scale(const Value* x, Attention& attention, const Surroundi
       return x;
     }
     attention.nodes.push_back(node);
+    x = through_casts(x, attention, around, true);
   }
   return x;
 }
@@ -100,16 +128,20 @@ bool fits(const Attention& a) {
   for (const View* view : {&a.k, &a.v})
     for (size_t i : {0, 1})
       if (view->dims[i] != a.q.dims[i] && view->dims[i] != 1) return false;
+  for (const View* view : {&a.k, &a.v})
+    if (is_narrow(view->base->type.dtype) && view->strides[2] != 1 && view->strides[3] != 1) return false;
   return a.q.strides[3] == 1 && a.y.strides[3] == 1 && a.q.dims[3] == a.k.dims[2] && a.k.dims[3] == a.v.dims[2];
 }
 
 std::optional<Attention> match(const Node& softmax, const Surroundings& around) {
   Attention a;
   const Value* p = softmax.result();
+  if (!is_f32(p)) return std::nullopt;
   const auto rank = static_cast<int64_t>(p->type.shape.rank());
   const int64_t axis = softmax.attr().integer("axis");
-  if (!is_f32(p) || (rank != 3 && rank != 4) || (axis != -1 && axis != rank - 1)) return std::nullopt;
+  if ((rank != 3 && rank != 4) || (axis != -1 && axis != rank - 1)) return std::nullopt;
   a.nodes.push_back(&softmax);
+  p = along_casts(p, a, around, true);
   const Value* scores = through_scale(softmax.inputs[0], a, around);
   const Node *first = own_producer(scores, around), *second = around.sole_user(p);
   if (!first || !first->is("matmul") || first->attr().boolean("transpose_a")) return std::nullopt;
@@ -120,19 +152,19 @@ std::optional<Attention> match(const Node& softmax, const Surroundings& around) 
   a.nodes.push_back(second);
   const auto q = view_of(first->inputs[0], a, around), k = view_of(first->inputs[1], a, around),
              v = view_of(second->inputs[1], a, around);
-  if (!q || !k || !v || !is_f32(second->result())) return std::nullopt;
+  if (!q || !k || !v) return std::nullopt;
   a.q = *q, a.k = *k, a.v = *v;
   if (first->attr().boolean("transpose_b")) transpose_last(a.k);
   if (second->attr().boolean("transpose_b")) transpose_last(a.v);
-  const Value* y = second->result();
+  const Value* y = along_casts(second->result(), a, around, false);
   a.y = {y, y->type.shape.sizes(), strides_of(y->type.shape.sizes())};
   const Node* turn = around.sole_user(y);
   if (turn && turn->is("transpose") && around.joins(turn)) {
     const Dims permutation = turn->attr().integers("permutation"), to = strides_of(turn->result()->type.shape.sizes());
     for (size_t i = 0; i < permutation.size(); ++i)
       a.y.strides[static_cast<size_t>(permutation[i] < 0 ? permutation[i] + rank : permutation[i])] = to[i];
-    a.y.base = turn->result();
     a.nodes.push_back(turn);
+    a.y.base = along_casts(turn->result(), a, around, false);
   }
   while (a.y.dims.size() < 4) {
     a.y.dims.insert(a.y.dims.begin(), 1);
@@ -161,18 +193,21 @@ class AttentionStep final : public Step {
       results_.emplace_back(result_spec(a_, size), machine_isa(), 1);
     }
     packed_k_ = lines(scores_[0].packed_size()), packed_v_ = lines(results_[0].packed_size());
-    scratch_ = packed_k_ + packed_v_ + lines(static_cast<size_t>(block_ * keys_));
+    widened_ = lines(std::max(scores_[0].widened_size(1), scores_[1].widened_size(1)));
+    scratch_ = packed_k_ + packed_v_ + lines(static_cast<size_t>(block_ * keys_)) + widened_;
     zeros_.assign(std::max(scores_[0].bias_size(), results_[0].bias_size()), 0.f);
   }
 
   static ConvSpec scores_spec(const Attention& a, int64_t rows) {
     ConvSpec spec;
     spec.w = spec.ow = rows, spec.ic = a.q.dims[3], spec.oc = a.k.dims[3], spec.x_pixel = a.q.strides[2];
+    spec.x_form = form(a.q), spec.weights_form = form(a.k);
     return spec;
   }
   static ConvSpec result_spec(const Attention& a, int64_t rows) {
     ConvSpec spec;
     spec.w = spec.ow = rows, spec.ic = a.k.dims[3], spec.oc = a.v.dims[3], spec.y_pixel = a.y.strides[2];
+    spec.weights_form = form(a.v), spec.narrow.result = form(a.y);
     return spec;
   }
 
@@ -196,25 +231,29 @@ class AttentionStep final : public Step {
 
  private:
   static constexpr int64_t kScores = 64 << 10;  // scores of a unit of work, which stay in the second-level cache
+  static Form form(const View& view) { return form_of(view.base->type.dtype); }
   static size_t lines(size_t floats) { return (floats + 15) / 16 * 16; }
 
   void piece(const StepArgs& args, int64_t index, float* scratch) const {
     const int64_t block = index % blocks_, head = index / blocks_ % a_.q.dims[1],
                   batch = index / blocks_ / a_.q.dims[1];
-    const auto start = [&](const View& view) { return batch * view.strides[0] + head * view.strides[1]; };
-    const int64_t first = block * block_, count = std::min(block_, rows_ - first);
+    const int64_t first = block * block_;
+    const auto start = [&](const View& view, int64_t row) {
+      return (batch * view.strides[0] + head * view.strides[1] + row * view.strides[2]) * bytes_of(form(view));
+    };
+    const int64_t count = std::min(block_, rows_ - first);
     const size_t last = block + 1 == blocks_;
     const Conv &scores = scores_[last], &results = results_[last];
-    float *k = scratch, *v = k + packed_k_, *p = v + packed_v_;
+    float *k = scratch, *v = k + packed_k_, *widened = v + packed_v_, *p = widened + widened_;
     for (int panel = 0; panel < scores.panels(); ++panel)
-      scores.pack_taps(panel, input(args, k_) + start(a_.k), {0}, a_.k.strides[2], a_.k.strides[3], k);
+      scores.pack_taps(panel, input<char>(args, k_) + start(a_.k, 0), {0}, a_.k.strides[2], a_.k.strides[3], k);
     for (int panel = 0; panel < results.panels(); ++panel)
-      results.pack_taps(panel, input(args, v_) + start(a_.v), {0}, a_.v.strides[2], a_.v.strides[3], v);
-    const float* q = input(args, q_) + start(a_.q) + first * a_.q.strides[2];
-    scores.run(serial_executor(), q, k, zeros_.data(), p, p);
+      results.pack_taps(panel, input<char>(args, v_) + start(a_.v, 0), {0}, a_.v.strides[2], a_.v.strides[3], v);
+    const char* q = input<char>(args, q_) + start(a_.q, first);
+    scores.run(serial_executor(), q, k, zeros_.data(), p, p, widened);
     for (int64_t row = 0; row < count; ++row)
       vector_loops().softmax_of_scores(keys_, a_.scale, mask_row(args, batch, head, first + row), p + row * keys_);
-    float* y = output(args) + start(a_.y) + first * a_.y.strides[2];
+    char* y = output<char>(args) + start(a_.y, first);
     results.run(serial_executor(), p, v, zeros_.data(), y, y);
   }
 
@@ -229,7 +268,7 @@ class AttentionStep final : public Step {
   int64_t rows_, keys_, block_, blocks_;
   Dims mask_strides_;
   std::vector<Conv> scores_, results_;  // for whole blocks and for the last block
-  size_t packed_k_, packed_v_, scratch_;
+  size_t packed_k_, packed_v_, widened_, scratch_;
   std::vector<float> zeros_;
 };
 
@@ -266,7 +305,10 @@ std::vector<const Node*> find_attention(const Node& softmax, const Surroundings&
 Refusal refuses_attention(const Group& group) {
   const auto a = read(group);
   if (!a) return "is no attention";
-  if (auto reason = not_f32(group)) return reason;
+  if (auto reason = not_floats(group)) return reason;
+  for (const View* view : {&a->q, &a->k, &a->v})
+    if (view->base->type.dtype == kBF16 && machine_has_brain_products())
+      return "pairs of bf16 are multiplied by steps of their own";
   if (*element_count(a->q.dims) == 0 || *element_count(a->v.dims) == 0) return "has no elements";
   if (a->mask) {
     const Dims mask = a->mask->type.shape.sizes();

@@ -302,6 +302,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       case Kind::input: emit_load(to, op.detail, op.vector, tail); break;
       case Kind::library: emit_library(op, to); break;
       case Kind::round_half: emit_round_half(a, to); break;
+      case Kind::round_brain: emit_round_brain(a, to); break;
       case Kind::fused_add:
       case Kind::fused_sub:
       case Kind::fused_sub_from: emit_fused(op, to); break;
@@ -345,6 +346,26 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     vcvtps2ph(Xbyak::Xmm(to.getIdx()), Xbyak::Ymm(from.getIdx()), 0);
     vcvtph2ps(Xbyak::Ymm(to.getIdx()), Xbyak::Xmm(to.getIdx()));
   }
+
+  // To nearest even; a NaN would be rounded to another number.
+  void emit_round_brain(int value, const Register& to) {
+    const Register from = in(value, 0), sum = scratch(1);
+    if (wide()) {
+      vptestmd(k7, from, brains(4));
+      vpaddd(sum, from, brains(0));
+      vpaddd(sum | k7, from, brains(1));
+      vfixupimmps(sum, from, brains(2), 0);
+      return vpandd(to, sum, brains(3));
+    }
+    vpslld(sum, from, 15);
+    vpsrld(sum, sum, 31);
+    vpaddd(sum, sum, brains(0));
+    vpaddd(sum, sum, from);
+    vcmpps(to, from, from, 3);
+    vorps(sum, sum, to);
+    vandps(to, sum, brains(3));
+  }
+  Xbyak::Address brains(int i) { return ptr[rip + brains_ + i * bytes()]; }
 
   void emit_two(const MachineOp& op, const Register& to) {
     const Register a = in(op.sources[0], 0);
@@ -473,6 +494,10 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     L(pool_);
     for (uint32_t number : places_.pool)
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
+    L(brains_);
+    constexpr uint32_t kNansOfSource = 0x22;  // of vfixupimmps: all else stays as it is
+    for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0xffff0000U, 0x10000U})
+      for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
     L(numbers_);
     for (uint32_t number : set_up_) dd(number);
     align(32);
@@ -497,7 +522,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   std::vector<Stream> streams_;
   std::deque<LibraryCall> library_calls_;
   std::vector<uint32_t> set_up_;  // constants that registers get before the loop
-  Xbyak::Label pool_, numbers_, tails_;
+  Xbyak::Label pool_, brains_, numbers_, tails_;
 };
 
 template <class T>

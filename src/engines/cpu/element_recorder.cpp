@@ -133,7 +133,6 @@ Floats spread(float value) { return value; }
 Ints bits_of(Floats x) { return {x.recorder, x.id}; }
 Floats floats_of(Ints bits) { return {bits.recorder, bits.id}; }
 Ints minus(Ints a, Ints b) { return a - b; }
-Ints added(Ints a, Ints b) { return a + b; }
 Ints to_ints(Floats x) { return {x.recorder, x.recorder->append(Kind::to_ints, x.id)}; }
 Floats to_floats(Ints x) { return {x.recorder, x.recorder->append(Kind::to_floats, x.id)}; }
 Floats by_library(Mask where, ElementOp op, Floats x, Floats y) {
@@ -151,6 +150,7 @@ Floats floor_of(Floats x) { return rounded(x, 9); }
 Floats ceil_of(Floats x) { return rounded(x, 10); }
 Floats round_of(Floats x) { return rounded(x, 12); }
 Floats half_of(Floats x) { return {x.recorder, x.recorder->append(Kind::round_half, x.id)}; }
+Floats brain_of(Floats x) { return {x.recorder, x.recorder->append(Kind::round_brain, x.id)}; }
 
 constexpr bool kContracts = true;
 

@@ -33,7 +33,7 @@ struct MachineOp {
     constant, single, input, store,                                // `detail`: bits, operand, operand, output
     add, sub, mul, div, fused_add, fused_sub, fused_sub_from,      // a b + c, a b - c, c - a b
     smaller, larger,                                               // b where a is neither smaller nor larger
-    sqrt, round, round_half,                                       // `detail`: mode of the instruction
+    sqrt, round, round_half, round_brain,                          // `detail`: mode of the instruction
     scale,                                                         // a 2^b, with AVX-512 only
     compare, either, both, choose,                                 // `detail`: predicate; a ? b : c
     bits_and, bits_xor, ints_add, ints_sub, shift_left, shift_right,  // `detail`: by how much

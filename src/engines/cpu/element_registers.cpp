@@ -10,7 +10,7 @@ namespace {
 
 using Place = ValuePlace::Kind;
 
-constexpr int kFirstMask = 2, kMasks = 8;
+constexpr int kFirstMask = 2, kMasks = 7;
 
 /// Linear-scan register allocation: each value has one place for its whole live range. When registers run out, the
 /// value with the latest last use goes to the frame.

@@ -25,7 +25,7 @@ struct ElementPlaces {
 };
 
 /// The last two vector registers are left free. Masks are vectors, except with AVX-512: there they are mask registers
-/// from k2.
+/// from k2 to k6.
 ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa);
 /// The same with the fixed values, which come in the same order, where another list of operations has them.
 ElementPlaces place_values(const std::vector<MachineOp>& ops, Isa isa, const std::vector<MachineOp>& others,

@@ -48,19 +48,21 @@ void FormCode::round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak
   isa_ == Isa::avx512 ? vpandd(sum, spare, number(0xffff0000U)) : vandps(sum, spare, number(0xffff0000U));
 }
 
-// The bits of bf16 in the upper half of each lane of `to`.
+// The bits of bf16 in the upper half of each lane of `to`. A NaN would be rounded to another number.
 void FormCode::round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other) {
-  const bool wide = isa_ == Isa::avx512;
+  if (isa_ == Isa::avx512) {
+    constexpr uint32_t kNansOfSource = 0x22;  // all else stays as it is
+    vptestmd(k2, sum, number(0x10000U));
+    vpaddd(to, sum, number(0x7fffU));
+    vpaddd(Xbyak::Zmm(to.getIdx()) | k2, sum, number(0x8000U));
+    return vfixupimmps(to, sum, number(kNansOfSource), 0);
+  }
   vpsrld(to, sum, 16);
-  wide ? vpandd(to, to, number(1U)) : vandps(to, to, number(1U));
+  vandps(to, to, number(1U));
   vpaddd(to, to, number(0x7fffU));
   vpaddd(to, to, sum);
-  if (wide) {  // a NaN would be rounded to another number
-    vcmpps(k2, sum, sum, 3);
-    return vmovaps(Xbyak::Zmm(to.getIdx()) | k2, Xbyak::Zmm(sum.getIdx()));
-  }
   vcmpps(other, sum, sum, 3);
-  vblendvps(to, to, sum, other);
+  vorps(to, to, other);
 }
 
 /// The register for half as many bytes.
@@ -101,10 +103,11 @@ void FormCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, co
     vcvtneps2bf16(half, sum);
   } else {
     round_bits(sum, spare, other);
-    vpsrld(spare, spare, 16);
     if (wide) {
-      vpmovdw(half, Xbyak::Zmm(spare.getIdx()));
+      vmovups(other, upper_halves());
+      vpermw(spare, other, spare);
     } else {
+      vpsrld(spare, spare, 16);
       vextracti128(high, Xbyak::Ymm(spare.getIdx()), 1);
       vpackusdw(half, half, high);
     }
@@ -124,9 +127,19 @@ Xbyak::Address FormCode::number(uint32_t bits) {
 
 Xbyak::Address FormCode::number(float value) { return number(std::bit_cast<uint32_t>(value)); }
 
+// The places of the upper halves of lanes among words.
+Xbyak::Address FormCode::upper_halves() {
+  needs_halves_ = true;
+  return ptr[rip + halves_at_];
+}
+
 void FormCode::emit_numbers() {
-  if (numbers_.empty()) return;
   align(64);
+  if (needs_halves_) {
+    L(halves_at_);
+    for (uint32_t pair = 0; pair < 16; ++pair) dd((4 * pair + 3) << 16 | (4 * pair + 1));
+  }
+  if (numbers_.empty()) return;
   L(numbers_at_);
   for (uint32_t bits : numbers_)
     for (int lane = 0; lane < lanes(isa_); ++lane) dd(bits);

@@ -46,9 +46,11 @@ class FormCode : public Xbyak::CodeGenerator {
  private:
   void round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other);
   Xbyak::Xmm half_of(const Xbyak::Xmm& whole) const;
+  Xbyak::Address upper_halves();
 
   std::vector<uint32_t> numbers_;
-  Xbyak::Label numbers_at_;
+  Xbyak::Label numbers_at_, halves_at_;
+  bool needs_halves_ = false;
 };
 
 }  // namespace cairn

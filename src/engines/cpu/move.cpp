@@ -92,6 +92,23 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
 
 namespace {
 
+/// to[j * to_step + i] = from[i * step + j] for i, j < 8: halves of rows are interleaved three times.
+void transpose_eight(const uint16_t* from, int64_t step, uint16_t* to, int64_t to_step) {
+  typedef uint16_t Eight __attribute__((vector_size(16), aligned(2), may_alias));
+  Eight rows[8], next[8];
+  for (int64_t i = 0; i < 8; ++i) rows[i] = *reinterpret_cast<const Eight*>(from + i * step);
+#pragma GCC unroll 3
+  for (int stage = 0; stage < 3; ++stage) {
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) {
+      next[2 * i] = __builtin_shufflevector(rows[i], rows[i + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+      next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::copy_n(next, 8, rows);
+  }
+  for (int64_t i = 0; i < 8; ++i) *reinterpret_cast<Eight*>(to + i * to_step) = rows[i];
+}
+
 // Three planes become the channels of pixels.
 CAIRN_VECTORISED(void, interleave, (int64_t count, const uint8_t* a, const uint8_t* b, const uint8_t* c, uint8_t* to)) {
   for (int64_t i = 0; i < count; ++i) {
@@ -129,8 +146,16 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
   const auto transpose = sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && last - first == kLanes
                              ? vector_loops().transpose
                              : nullptr;
+  const bool by_eight = sizeof(T) == sizeof(uint16_t) && columns_.to == 1 && rows_.from == 1 && (last - first) % 8 == 0;
   for (int64_t start = 0; start < columns_.size; start += kBlock) {
     const int64_t end = std::min(columns_.size, start + kBlock);
+    if (by_eight && (end - start) % 8 == 0) {
+      for (int64_t column = start; column < end; column += 8)
+        for (int64_t row = first; row < last; row += 8)
+          transpose_eight(reinterpret_cast<const uint16_t*>(x + row + column * columns_.from), columns_.from,
+                          reinterpret_cast<uint16_t*>(y + row * rows_.to + column), rows_.to);
+      continue;
+    }
     if (transpose && end - start == kLanes) {
       transpose(reinterpret_cast<const float*>(x + first + start * columns_.from), columns_.from,
                 reinterpret_cast<float*>(y + first * rows_.to + start), rows_.to);

@@ -145,12 +145,6 @@ CAIRN_INLINE Floats gelu_by_tanh_of(Floats x) {
   return 0.5f * x * (1.f + tanh_of(0.79788456080f * (x + 0.044715f * x * x * x)));
 }
 
-/// Rounded to bf16, to nearest even; a NaN stays one. Denormals are rounded as well, whatever additions do with them.
-CAIRN_INLINE Floats brain_of(Floats x) {
-  const Ints bits = bits_of(x), odd = (bits >> 16) & 1;
-  return choose(x != x, x + x, floats_of(added(bits, odd + 0x7fff) & -0x10000));
-}
-
 /// yes where the number is odd, or negative.
 CAIRN_INLINE Floats choose_odd(Ints number, Floats yes, Floats no) {
   return choose(floats_of((number & 1) << 30) != 0.f, yes, no);

@@ -79,6 +79,11 @@ CAIRN_INLINE Floats half_of(Floats x) {
   y = choose(y > 65504.f, spread(std::numeric_limits<float>::infinity()), y);
   return choose(x != x, x + x, floats_of(bits_of(y) | sign));
 }
+/// Rounded to bf16, to nearest even; a NaN stays one. Denormals are rounded as well, whatever additions do with them.
+CAIRN_INLINE Floats brain_of(Floats x) {
+  const Ints bits = bits_of(x), odd = (bits >> 16) & 1;
+  return choose(x != x, x + x, floats_of(added(bits, odd + 0x7fff) & -0x10000));
+}
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
