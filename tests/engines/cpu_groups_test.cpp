@@ -99,9 +99,9 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
     %a = sub %w, %s
     return %a, %b }})", dims, operands, gradient);
   };
-  expect_steps(momentum("[70, 33]", "%x: f32[500, 70], %dy: f32[500, 33]", "%g = matmul %x, %dy {transpose_a = true}"),
+  expect_steps(momentum("[70, 72]", "%x: f32[500, 70], %dy: f32[500, 72]", "%g = matmul %x, %dy {transpose_a = true}"),
                {"updated_gradient"});
-  expect_steps(momentum("[300, 256]", "%x: f32[64, 300], %dy: f32[64, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
+  expect_steps(momentum("[300, 256]", "%x: f32[264, 300], %dy: f32[264, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
                {"updated_gradient"});
   for (const std::string shape : {"1, 1, 24, 40", "3, 3, 6, 20", "2, 2, 10, 50"})
     expect_steps(momentum("[" + shape + "]",
@@ -113,7 +113,7 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
   std::string product = adam("");
   product.replace(product.find("%g: f32[70, 33]"), 15, "%x: f32[1, 70], %dy: f32[1, 33]");
   product.replace(product.find("%k = "), 0, "%g = matmul %x, %dy {transpose_a = true}\n    ");
-  expect_steps(product, {"updated_gradient"});
+  if (machine_isa() == Isa::avx512) expect_steps(product, {"updated_gradient"});
   product.replace(product.find("%c: f32[70, 33])"), 16, "%c: f32[70, 33], %g: f32[70, 33])");
   product.replace(product.find("%a, %b, %c }"), 12, "%a, %b, %c, %g }");
   expect_steps(product, {"tile", "elementwise 13"});

@@ -15,12 +15,15 @@ namespace cairn {
 
 namespace {
 
-/// A plain product of a transposed matrix.
+/// A plain product of a transposed matrix. With AVX2 only one of so many rows that it is made like this without an update as well: of 128
+/// rows (784 by 512) steps took 1.04 of the time of a product and an update, 0.95 with AVX-512.
 bool is_transposed_product(const Node& node) {
   constexpr int64_t kLeastColumns = 16;  // below which tiles leave lanes unused
   if (!node.is("matmul") || !node.attr().boolean("transpose_a") || node.attr().boolean("transpose_b")) return false;
-  return node.inputs[0]->type.shape.rank() == 2 && node.inputs[1]->type.shape.rank() == 2 &&
-         last_dim(node.inputs[1]) >= kLeastColumns && dim(node.inputs[0], 0) > 0 && dim(node.inputs[0], 1) > 0;
+  if (node.inputs[0]->type.shape.rank() != 2 || node.inputs[1]->type.shape.rank() != 2) return false;
+  const int64_t rows = dim(node.inputs[0], 0), in = dim(node.inputs[0], 1), out = last_dim(node.inputs[1]);
+  if (machine_isa() != Isa::avx512) return has_many_transposed_rows(rows, in, out);
+  return rows > 0 && in > 0 && out >= kLeastColumns;
 }
 
 /// The group of the node alone.
