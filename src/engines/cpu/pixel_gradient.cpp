@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
@@ -89,6 +90,19 @@ Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
   return std::nullopt;
 }
 
+/// The gradient by its definition: from pixels inside the image alone, where 0 around it would make NaN of infinities.
+void sum_inside(const PixelGradient& p, const float* x, const float* dy, float* gradient) {
+  std::fill_n(gradient, p.taps() * p.oc, 0.f);
+  for (int64_t pixel = 0; pixel < p.n * p.oh * p.ow; ++pixel, dy += p.oc)
+    for (int64_t tap = 0; tap < p.kh * p.kw; ++tap) {
+      const int64_t h = pixel / p.ow % p.oh * p.stride_h + tap / p.kw * p.dilation_h - p.pad_top;
+      const int64_t w = pixel % p.ow * p.stride_w + tap % p.kw * p.dilation_w - p.pad_left;
+      if (h < 0 || h >= p.h || w < 0 || w >= p.w) continue;
+      const float* from = x + ((pixel / (p.oh * p.ow) * p.h + h) * p.w + w) * p.ic;
+      for (int64_t i = 0; i < p.ic * p.oc; ++i) gradient[tap * p.ic * p.oc + i] += from[i / p.oc] * dy[i % p.oc];
+    }
+}
+
 }  // namespace
 
 Refusal refuses_pixel_gradient(const Group& group) {
@@ -134,6 +148,8 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
       }
     });
     sum(p, parts, sums, output(args));
+    if (!std::all_of(output(args), output(args) + p.taps() * p.oc, [](float value) { return std::isfinite(value); }))
+      sum_inside(p, input(args, x), input(args, dy), output(args));
   };
   return call(fmt::format("pixel_gradient {}", to_string(isa)), run, std::move(options));
 }

@@ -1,6 +1,7 @@
 #include "engines/cpu/scattered_gradient.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
@@ -99,6 +100,19 @@ void store_image(const ScatteredGradient& g, const float* image, float* dx) {
   }
 }
 
+/// An image's gradient by its definition: the 0 behind rows of taps would make NaN of infinities.
+void sum_taps(const ScatteredGradient& g, const float* dy, const float* kernel, float* dx) {
+  std::fill_n(dx, g.h * g.w * g.ic, 0.f);
+  for (int64_t pixel = 0; pixel < g.oh * g.ow; ++pixel, dy += g.oc)
+    for (int64_t tap = 0; tap < g.kh * g.kw; ++tap) {
+      const int64_t h = pixel / g.ow * g.stride_h + tap / g.kw * g.dilation_h - g.pad_top;
+      const int64_t w = pixel % g.ow * g.stride_w + tap % g.kw - g.pad_left;
+      if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
+      for (int64_t i = 0; i < g.ic * g.oc; ++i)
+        dx[(h * g.w + w) * g.ic + i / g.oc] += kernel[tap * g.ic * g.oc + i] * dy[i % g.oc];
+    }
+}
+
 }  // namespace
 
 Refusal refuses_scattered_gradient(const Group& group) {
@@ -142,7 +156,10 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
         for (int64_t row = 0; row < g.rows; ++row)
           add(g, products + row * g.ow * g.columns(), image + (first + row) * g.stride_h * g.pitch);
       }
-      store_image(g, image, output(args) + i * g.h * g.w * g.ic);
+      float *const dx = output(args) + i * g.h * g.w * g.ic, *const end = dx + g.h * g.w * g.ic;
+      store_image(g, image, dx);
+      if (!std::all_of(dx, end, [](float value) { return std::isfinite(value); }))
+        sum_taps(g, input(args, dy) + i * g.oh * g.ow * g.oc, input(args, kernel), dx);
     });
   };
   return call(std::move(name), run, std::move(options));
