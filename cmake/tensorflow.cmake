@@ -27,7 +27,7 @@ if(CAIRN_TENSORFLOW)
   cairn_together(sources ${adapter}/src/assertion.cpp ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
                          ${adapter}/src/collective_fusion.cpp ${adapter}/src/collective_order.cpp ${adapter}/src/collectives.cpp
                          ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp ${adapter}/src/second_cut.cpp
-                         ${adapter}/src/one_node_op.cpp)
+                         ${adapter}/src/stock_function.cpp ${adapter}/src/one_node_op.cpp)
   add_library(cairn_tf MODULE ${sources})
   target_include_directories(cairn_tf SYSTEM PRIVATE ${tensorflow}/include)
   target_include_directories(cairn_tf PRIVATE ${PROJECT_SOURCE_DIR})

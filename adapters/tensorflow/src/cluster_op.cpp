@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "report.h"
 #include "second_cut.h"
+#include "stock_function.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -167,11 +168,8 @@ class ClusterOp : public tf::AsyncOpKernel {
     std::vector<std::string> nodes;
     tf::FunctionLibraryRuntime* runtime = context->function_library();
     if (runtime) {
-      // The library is the one that this cluster's functions were added to when it was made; only this view of it is const.
-      auto* functions = const_cast<tf::FunctionLibraryDefinition*>(runtime->GetFunctionLibraryDefinition());
       Making making = making_;
-      making.functions = functions;
-      making.refused = refused_nodes(refusal);
+      making.functions = &library_of(*runtime), making.refused = refused_nodes(refusal);
       tf::Status cut = cut_again(stock_.name(), context->device()->name(), *library_, making, again_, nodes);
       if (!cut.ok()) LOG(WARNING) << "Cairn: " << name() << " is not cut again: " << cut.message();
     }
@@ -183,11 +181,13 @@ class ClusterOp : public tf::AsyncOpKernel {
     return again_;
   }
 
-  tf::Status instantiate(tf::FunctionLibraryRuntime& functions, const std::string& function,
+  tf::Status instantiate(const tf::OpKernelContext& context, const std::string& function,
                          tf::FunctionLibraryRuntime::Handle& handle) {
     std::lock_guard lock(cutting_);
+    tf::FunctionLibraryRuntime& functions = *context.function_library();
     if (instance_.functions != &functions || instance_.name != function) {
-      TF_RETURN_IF_ERROR(functions.Instantiate(function, tf::AttrSlice(&stock_.attr()), &instance_.handle));
+      TF_RETURN_IF_ERROR(
+          instantiate_as_in_a_session(functions, function, stock_.attr(), context.device()->name(), instance_.handle));
       instance_.functions = &functions;
       instance_.name = function;
     }
@@ -200,7 +200,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     tf::FunctionLibraryRuntime* functions = context->function_library();
     OP_REQUIRES_ASYNC(context, functions, tf::errors::Internal("Cairn: no function library"), done);
     tf::FunctionLibraryRuntime::Handle handle = 0;
-    OP_REQUIRES_OK_ASYNC(context, instantiate(*functions, function, handle), done);
+    OP_REQUIRES_OK_ASYNC(context, instantiate(*context, function, handle), done);
     tf::FunctionLibraryRuntime::Options options(context->step_id());
     options.runner = context->runner();
     options.cancellation_manager = context->cancellation_manager();

@@ -192,7 +192,7 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   tile.vectors = vectors_;
   if (s.transposed_x) tile.a_step_bytes = s.w * 4;
   const int64_t pixel_bytes = s.x_pixel * 4;
-  tile.a_row_bytes = s.dilation_h * s.w * pixel_bytes;
+  if (s.kd * s.kh > 1) tile.a_row_bytes = s.dilation_h * s.w * pixel_bytes;  // else products of all sizes share code
   tile.b_row_rows = static_cast<int>(s.kw * s.ic);
   if (s.kd > 1) tile.plane_rows = static_cast<int>(s.kh), tile.a_plane_bytes = s.dilation_d * s.h * s.w * pixel_bytes;
   tile.c_stride = s.y_pixel;
