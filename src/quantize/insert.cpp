@@ -3,6 +3,8 @@
 #include <unordered_set>
 
 #include "ir/builder.h"
+#include "ir/evaluate.h"
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 
 namespace cairn::quantize {
@@ -88,6 +90,7 @@ class Insertion {
     for (size_t i = 0; i < layers.size(); ++i) {
       if (!on[i]) continue;
       places_[layers[i].node] = i, layers_.emplace(layers[i].node, layers[i]);
+      if (!choices.layers[i].rounds_data) continue;
       auto [use, fresh] = uses_.try_emplace(layers[i].data_value(), Use{layers[i].value, true});
       use->second.by_convolutions &= layers[i].slides;
     }
@@ -95,6 +98,7 @@ class Insertion {
 
   void run() {
     Block& body = module_.main().body;
+    find_biases(body);
     auto nodes = std::move(body.nodes);
     body.nodes.clear();
     for (const auto& param : body.params) follow(param.get());
@@ -127,15 +131,38 @@ class Insertion {
     return moved == shifted_.end() ? value : moved->second;
   }
 
+  /// Additions of a constant by channel that alone read a layer's result: shifts are added to the constant.
+  void find_biases(const Block& body) {
+    std::unordered_map<const Value*, size_t> uses;
+    for (const auto& node : body.nodes)
+      for (const Value* input : node->inputs) ++uses[input];
+    for (const Value* result : body.results) ++uses[result];
+    for (const auto& node : body.nodes) {
+      if (!node->is("add")) continue;
+      for (const bool second : {false, true}) {
+        const Tensor* bias = constant_of(node->inputs[second ? 0 : 1]);
+        const Value* sum = node->inputs[second ? 1 : 0];
+        if (sum->producer && layers_.count(sum->producer) && uses[sum] == 1 && bias && bias->rank() > 0 &&
+            along_last_dim(*bias))
+          biases_[sum] = {node.get(), second ? 0U : 1U};
+      }
+    }
+  }
+
   void enter(const Layer& layer, const std::vector<Value*>& plain, const LayerChoice& choice) {
-    layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
+    if (choice.rounds_data) layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
     layer.node->inputs[layer.kernel] = kernel_value(builder_, layer, choice.kernel);
   }
 
   void leave(const Node& node, const LayerChoice& choice) {
     if (choice.shift.empty()) return;
-    Value* shift = builder_.constant(Tensor::of(kF32, {static_cast<int64_t>(choice.shift.size())}, choice.shift));
-    shifted_[node.result()] = builder_.add("add", {node.result(), shift});
+    Tensor shift = Tensor::of(kF32, {static_cast<int64_t>(choice.shift.size())}, choice.shift);
+    if (const auto found = biases_.find(node.result()); found != biases_.end()) {
+      const auto [add, operand] = found->second;
+      add->inputs[operand] = builder_.constant(evaluate("add", {*constant_of(add->inputs[operand]), shift}));
+      return;
+    }
+    shifted_[node.result()] = builder_.add("add", {node.result(), builder_.constant(std::move(shift))});
   }
 
   /// Images are bytes for all who read them, so that additions beside convolutions read bytes too; what matrix products read
@@ -156,6 +183,7 @@ class Insertion {
   std::unordered_map<const Node*, size_t> places_;
   std::unordered_map<const Node*, Layer> layers_;
   std::unordered_map<const Value*, Use> uses_;
+  std::unordered_map<const Value*, std::pair<Node*, size_t>> biases_;
   std::unordered_map<const Value*, Value*> for_layers_, for_all_, shifted_;
 };
 

@@ -41,6 +41,7 @@ std::string reason_against(const Node& node, Layer& layer) {
     const bool columns = (layer.kernel == 1) != turned;  // output channels are the last dim
     layer.outputs = columns ? rank - 1 : rank - 2, layer.inputs = columns ? rank - 2 : rank - 1;
     layer.gathers = layer.kernel == 1 && rank == 2 && !node.attr().boolean("transpose_a");
+    layer.integers = layer.kernel == 1;
     return "";
   }
   for (const Form& form : kForms) {
@@ -49,6 +50,8 @@ std::string reason_against(const Node& node, Layer& layer) {
     const size_t rank = node.inputs[1]->type.shape.rank();
     layer.data = 0, layer.kernel = 1, layer.inputs = rank - form.inputs, layer.outputs = rank - form.outputs;
     layer.groups = node.attr().integer("groups"), layer.gathers = form.gathers, layer.slides = true;
+    const bool depthwise = constant_of(node.inputs[1])->dims()[layer.inputs] == 1;
+    layer.integers = form.gathers && rank == 4 && (layer.groups == 1 || depthwise);
     return "";
   }
   return "of another kind";

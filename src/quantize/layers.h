@@ -18,6 +18,7 @@ struct Layer {
   int64_t groups = 1;    // of a convolution
   bool slides = false;   // a convolution, also transposed
   bool gathers = false;  // each output is one sum over the data's last dim and, of a convolution, a window
+  bool integers = false;  // engines multiply bytes; else rounded data would be floats again
 
   Value* data_value() const { return node->inputs[data]; }
   const Tensor& weights() const;

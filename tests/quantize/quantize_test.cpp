@@ -243,8 +243,8 @@ TEST(Smoothing, RescuesChannelsOfOtherSize) {
   net.add("layer_norm", {gain, Tensor::zeros(kF32, {16})}, {{"epsilon", 1e-5}}).add("matmul", {weights}, {}, "product");
   const Module module = net.done();
   const Examples examples = examples_for(module);
-  const Outcome smooth = quantise(module, &examples, {.threads = 1});
-  const Outcome rough = quantise(module, &examples, {.smooth = false, .fall_back = false, .threads = 1});
+  const Outcome smooth = quantise(module, &examples, {.costs = false, .threads = 1});
+  const Outcome rough = quantise(module, &examples, {.smooth = false, .costs = false, .fall_back = false, .threads = 1});
   EXPECT_GT(smooth.final->sqnr, rough.whole->sqnr + 10);
   EXPECT_TRUE(smooth.layers[0].quantised);
 }
@@ -261,10 +261,34 @@ Module hard() {
   return net.done();
 }
 
+TEST(Costs, DataIsRoundedWhereBytesAreFaster) {
+  Net net({1, 8});
+  net.dense("small", 8, 8, 1).add("softmax", {}).dense("wide", 8, 1024, 2).add("relu", {}).dense("deep", 1024, 1024, 3);
+  const Module module = net.done();
+  const Examples examples = examples_for(module);
+  const Outcome outcome = quantise(module, &examples, {.threads = 1});
+  EXPECT_FALSE(layer_of(outcome, "small").rounds_data);
+  EXPECT_EQ(layer_of(outcome, "small").reason, "bytes would not be faster");
+  EXPECT_TRUE(layer_of(outcome, "deep").rounds_data && layer_of(outcome, "deep").steps);
+  for (const LayerResult& layer : outcome.layers) EXPECT_LT(layer.bytes_after * 2, layer.bytes_before) << layer.name;
+  const Outcome all = quantise(module, &examples, {.costs = false, .threads = 1});
+  EXPECT_TRUE(layer_of(all, "small").rounds_data);
+}
+
+TEST(Costs, DataOfFiltersInGroupsStaysFloats) {
+  Net net({1, 8, 8, 64});
+  const Module module = net.conv("groups", {3, 3, 32, 64}, 1, 2).conv("one", {3, 3, 64, 64}, 2).done();
+  const Examples examples = examples_for(module);
+  const Outcome outcome = quantise(module, &examples, {.threads = 1});
+  EXPECT_EQ(layer_of(outcome, "groups").reason, "there are no products of bytes for it");
+  EXPECT_TRUE(layer_of(outcome, "groups").quantised && !layer_of(outcome, "groups").rounds_data);
+  EXPECT_TRUE(layer_of(outcome, "one").rounds_data);
+}
+
 TEST(Budget, FindsTheLayerOfOutliers) {
   const Module module = hard();
   const Examples examples = examples_for(module, 256);
-  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .threads = 1});
+  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .costs = false, .threads = 1});
   EXPECT_FALSE(layer_of(outcome, "hard").quantised);
   EXPECT_NE(layer_of(outcome, "hard").reason.find("the budget"), std::string::npos);
   EXPECT_LT(*layer_of(outcome, "hard").sqnr, *layer_of(outcome, "after").sqnr);
@@ -283,7 +307,7 @@ TEST(Budget, OfAccuracyNeedsLabels) {
     labels.push_back(std::max_element(begin, begin + 4) - begin);
   }
   const Examples examples(module, {{"x", x}, {"label", Tensor::of_i64(labels)}}, "", 32);
-  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .threads = 1});
+  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .costs = false, .threads = 1});
   EXPECT_EQ(*outcome.original->accuracy, 1);
   EXPECT_GE(*outcome.final->accuracy, 0.995);
   EXPECT_FALSE(layer_of(outcome, "hard").quantised);
