@@ -1,5 +1,6 @@
 #include "quantize/costs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -16,6 +17,7 @@ constexpr double kFloatResult = 0.1, kByteResult = 0.25;                // by el
 constexpr double kFloatTap = 0.05, kByteTap = 0.02, kWidenedTap = 0.1;  // of depthwise filters; widened: to a float result
 constexpr double kRounding = 0.15, kFusedRounding = 0.1;                // by element; fused: into an element-wise step
 constexpr double kRoundingStep = 350, kByteStep = 400;                  // that a step more takes, that a product of bytes does
+constexpr double kReadByte = 1.0 / 50;           // of weights, from the cache of a core
 constexpr size_t kNone = SIZE_MAX;
 
 struct LayerCost {
@@ -29,6 +31,11 @@ struct ValueCost {
 };
 
 double whole(double x, double step) { return std::ceil(x / step) * step / x; }
+
+/// How often it runs for one example, which then is one row.
+double turns_of(const Layer& layer, double elements) {
+  return layer.loop ? elements / static_cast<double>(layer.weights().dims()[layer.inputs] * layer.groups) : 1;
+}
 
 LayerCost cost_of(const Layer& layer, double elements) {
   const auto& kernel = layer.weights().dims();
@@ -47,8 +54,9 @@ LayerCost cost_of(const Layer& layer, double elements) {
   }
   const double product = taps == 9 && inputs >= 32 ? kWinogradProduct : kFloatProduct;
   const double bytes = products * kByteProduct * whole(inputs * taps, 64) * whole(outputs, 16);
-  const double all = bytes + results * kByteResult + kByteStep;
-  return {products * product * whole(outputs, 16) + results * kFloatResult, all, all};
+  const double turns = turns_of(layer, elements), read = turns * static_cast<double>(layer.weights().count());
+  const double all = std::max(bytes, read * kReadByte) + results * kByteResult + turns * kByteStep;
+  return {std::max(products * product * whole(outputs, 16), 4 * read * kReadByte) + results * kFloatResult, all, all};
 }
 
 bool adds_constant(const Node& node) {
@@ -84,10 +92,11 @@ class Costs {
   /// Up to what computes the value that the layer reads: what only moves or compares elements does so with bytes as well.
   ValueCost follow(const Layer& layer, double elements) {
     bool moved = false;
+    const double alone = kRounding * elements + turns_of(layer, elements) * kRoundingStep;
     for (const Node* node = layer.data_value()->producer; node;) {
       if (const auto place = places_.find(node); place != places_.end()) {
         if (!moved) layers_[place->second].rounded_at_once = layer.value;
-        return {kRounding * elements + kRoundingStep, place->second};
+        return {alone, place->second};
       }
       const bool fuses = node->is("relu") || node->is("clip") || adds_constant(*node);
       const bool moves = node->op->has(kView) || node->is("transpose") || node->is("max_pool2d");
@@ -96,7 +105,7 @@ class Costs {
       moved |= moves;
       node = node->inputs[constant_of(node->inputs[0]) ? 1 : 0]->producer;
     }
-    return {kRounding * elements + kRoundingStep, kNone};
+    return {alone, kNone};
   }
 
   std::vector<LayerCost> layers_;
