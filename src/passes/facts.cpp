@@ -191,7 +191,7 @@ namespace {
 
 /// Whether the node makes weights that the product reads as they are stored.
 bool expands_for(const Node& node, const Node& product, bool kernels) {
-  constexpr int64_t kMany = 1 << 10;  // elements
+  constexpr int64_t kMany = 1 << 10, kManyBytes = 1 << 14;  // elements: fewer are faster as floats, and do not fill caches
   const Value* result = node.result();
   const bool matrices = product.is("matmul") && result->type.shape.rank() == 2;
   const bool convolution = (product.is("conv2d") || product.is("conv3d")) && product.attr().integer("groups") == 1;
@@ -203,6 +203,7 @@ bool expands_for(const Node& node, const Node& product, bool kernels) {
   const bool transposed = matrices && product.attr().boolean("transpose_b");
   if (node.is("dequantize_blocks")) return transposed;
   const size_t axis = transposed ? 0 : 1;
+  if (element_count(result->type.shape.sizes()).value_or(0) < kManyBytes) return false;
   return matrices && from.bits == 8 && varies_along(node.inputs[1], axis, 2) && varies_along(node.inputs[2], axis, 2);
 }
 

@@ -143,7 +143,7 @@ std::vector<std::vector<float>> smoothing(const Module& module, const std::vecto
   for (const Layer& layer : layers_of(module)) {
     const auto& dims = layer.weights().dims();
     const size_t channels = seen[layer.value].largest().size();
-    if (!layer.gathers || layer.slides || channels != static_cast<size_t>(dims[layer.inputs])) {
+    if (layer.loop || !layer.gathers || layer.slides || channels != static_cast<size_t>(dims[layer.inputs])) {
       fits[layer.value] = false;
       continue;
     }

@@ -1,8 +1,12 @@
 #include "quantize/insert.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ir/builder.h"
+#include "ir/control.h"
+#include "ir/evaluate.h"
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 
 namespace cairn::quantize {
@@ -83,35 +87,20 @@ Value* kernel_value(Builder& b, const Layer& layer, const SmallKernel& kernel) {
 class Insertion {
  public:
   Insertion(Module& module, const Choices& choices, const std::vector<bool>& on)
-      : module_(module), choices_(choices), builder_(module.main().body) {
+      : module_(module), choices_(choices) {
     const std::vector<Layer> layers = layers_of(module);
     for (size_t i = 0; i < layers.size(); ++i) {
       if (!on[i]) continue;
-      places_[layers[i].node] = i, layers_.emplace(layers[i].node, layers[i]);
+      places_[layers[i].node] = i, layers_.emplace(layers[i].node, layers[i]), bodies_.insert(layers[i].loop);
+      if (!choices.layers[i].rounds_data) continue;
       auto [use, fresh] = uses_.try_emplace(layers[i].data_value(), Use{layers[i].value, true});
       use->second.by_convolutions &= layers[i].slides;
     }
   }
 
   void run() {
-    Block& body = module_.main().body;
-    auto nodes = std::move(body.nodes);
-    body.nodes.clear();
-    for (const auto& param : body.params) follow(param.get());
-    for (auto& node : nodes) {
-      Node& known = *node;
-      const auto layer = layers_.find(&known);
-      builder_.sources = known.sources;
-      const std::vector<Value*> plain = known.inputs;
-      for (Value*& input : known.inputs) input = replaced(input);
-      if (layer != layers_.end()) enter(layer->second, plain, choices_.layers[places_[&known]]);
-      body.nodes.push_back(std::move(node));
-      if (layer != layers_.end()) leave(known, choices_.layers[places_[&known]]);
-      for (const auto& result : known.results) follow(result.get());
-    }
-    for (Value*& result : body.results)
-      if (const auto moved = shifted_.find(result); moved != shifted_.end()) result = moved->second;
-    remove_dead(body, &module_);
+    walk(module_.main().body);
+    remove_dead(module_.main().body, &module_);
     module_.optimised_by.clear();
   }
 
@@ -121,21 +110,68 @@ class Insertion {
     bool by_convolutions;
   };
 
+  void walk(Block& block) {
+    Builder builder(block);
+    Builder* outer = std::exchange(builder_, &builder);
+    find_biases(block);
+    auto nodes = std::move(block.nodes);
+    block.nodes.clear();
+    for (const auto& param : block.params) follow(param.get());
+    for (auto& node : nodes) {
+      Node& known = *node;
+      if (bodies_.count(&known)) walk(*loop_body(known));
+      const auto layer = layers_.find(&known);
+      builder.sources = known.sources;
+      const std::vector<Value*> plain = known.inputs;
+      for (Value*& input : known.inputs) input = replaced(input);
+      if (layer != layers_.end()) enter(layer->second, plain, choices_.layers[places_[&known]]);
+      block.nodes.push_back(std::move(node));
+      if (layer != layers_.end()) leave(known, choices_.layers[places_[&known]]);
+      for (const auto& result : known.results) follow(result.get());
+    }
+    for (Value*& result : block.results)
+      if (const auto moved = shifted_.find(result); moved != shifted_.end()) result = moved->second;
+    builder_ = outer;
+  }
+
   Value* replaced(Value* value) const {
     if (const auto found = for_all_.find(value); found != for_all_.end()) return found->second;
     const auto moved = shifted_.find(value);
     return moved == shifted_.end() ? value : moved->second;
   }
 
+  /// Additions of a constant by channel that alone read a layer's result: shifts are added to the constant.
+  void find_biases(const Block& body) {
+    std::unordered_map<const Value*, size_t> uses;
+    for (const auto& node : body.nodes)
+      for (const Value* input : node->inputs) ++uses[input];
+    for (const Value* result : body.results) ++uses[result];
+    for (const auto& node : body.nodes) {
+      if (!node->is("add")) continue;
+      for (const bool second : {false, true}) {
+        const Tensor* bias = constant_of(node->inputs[second ? 0 : 1]);
+        const Value* sum = node->inputs[second ? 1 : 0];
+        if (sum->producer && layers_.count(sum->producer) && uses[sum] == 1 && bias && bias->rank() > 0 &&
+            along_last_dim(*bias))
+          biases_[sum] = {node.get(), second ? 0U : 1U};
+      }
+    }
+  }
+
   void enter(const Layer& layer, const std::vector<Value*>& plain, const LayerChoice& choice) {
-    layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
-    layer.node->inputs[layer.kernel] = kernel_value(builder_, layer, choice.kernel);
+    if (choice.rounds_data) layer.node->inputs[layer.data] = for_layers_.at(plain[layer.data]);
+    layer.node->inputs[layer.kernel] = kernel_value(*builder_, layer, choice.kernel);
   }
 
   void leave(const Node& node, const LayerChoice& choice) {
     if (choice.shift.empty()) return;
-    Value* shift = builder_.constant(Tensor::of(kF32, {static_cast<int64_t>(choice.shift.size())}, choice.shift));
-    shifted_[node.result()] = builder_.add("add", {node.result(), shift});
+    Tensor shift = Tensor::of(kF32, {static_cast<int64_t>(choice.shift.size())}, choice.shift);
+    if (const auto found = biases_.find(node.result()); found != biases_.end()) {
+      const auto [add, operand] = found->second;
+      add->inputs[operand] = builder_->constant(evaluate("add", {*constant_of(add->inputs[operand]), shift}));
+      return;
+    }
+    shifted_[node.result()] = builder_->add("add", {node.result(), builder_->constant(std::move(shift))});
   }
 
   /// Images are bytes for all who read them, so that additions beside convolutions read bytes too; what matrix products read
@@ -144,20 +180,52 @@ class Insertion {
     const auto use = uses_.find(value);
     if (use == uses_.end()) return;
     const ValueChoice& choice = choices_.values[use->second.value];
-    Value* x = divided(builder_, replaced(value), choice.smooth);
-    if (choice.steps) x = through_bytes(builder_, x, *choice.steps);
+    Value* x = divided(*builder_, replaced(value), choice.smooth);
+    if (choice.steps) x = through_bytes(*builder_, x, *choice.steps);
     for_layers_[value] = x;
     if (use->second.by_convolutions && choice.smooth.empty()) for_all_[value] = x;
   }
 
   Module& module_;
   const Choices& choices_;
-  Builder builder_;
+  Builder* builder_ = nullptr;
+  std::unordered_set<const Node*> bodies_;  // loops with layers
   std::unordered_map<const Node*, size_t> places_;
   std::unordered_map<const Node*, Layer> layers_;
   std::unordered_map<const Value*, Use> uses_;
+  std::unordered_map<const Value*, std::pair<Node*, size_t>> biases_;
   std::unordered_map<const Value*, Value*> for_layers_, for_all_, shifted_;
 };
+
+/// What a value of the loop's body was in all turns, along a new first dim: the loop carries one more list.
+Value* of_all_turns(Node& loop, Block& outside, Value* value) {
+  Block before;
+  Builder b(before);
+  const size_t at = carried_count(loop);
+  Value* list = b.add("list_make", {b.number(0, kI64)}, {{"element", value->type}});
+  for (auto& node : outside.nodes) {
+    if (node.get() != &loop) continue;
+    const auto place = outside.nodes.begin() + (&node - outside.nodes.data());
+    outside.nodes.insert(place, std::make_move_iterator(before.nodes.begin()),
+                         std::make_move_iterator(before.nodes.end()));
+    break;
+  }
+  loop.inputs.insert(loop.inputs.begin() + static_cast<long>(at), list);
+  for (const auto& region : loop.regions) {
+    region->add_param(list->type, "");
+    std::rotate(region->params.begin() + static_cast<long>(at), region->params.end() - 1, region->params.end());
+    for (size_t i = at; i < region->params.size(); ++i) region->params[i]->index = static_cast<uint32_t>(i);
+  }
+  Block& body = *loop_body(loop);
+  Builder inner(body);
+  body.results.insert(body.results.begin() + static_cast<long>(at),
+                      inner.add("list_push", {body.params[at].get(), value}));
+  loop.attributes.set(kCarried, static_cast<int64_t>(at + 1));
+  auto result = std::make_unique<Value>(*loop.results.front());
+  result->type = list->type, result->index = static_cast<uint32_t>(at), result->name.clear();
+  loop.results.push_back(std::move(result));
+  return Builder(outside).add("list_stack", {loop.results.back().get()});
+}
 
 }  // namespace
 
@@ -184,7 +252,8 @@ Module watched(const Module& base, const std::vector<ValueChoice>& values) {
   size_t next = 0;
   for (const Layer& layer : layers_of(made)) {
     if (layer.value != next) continue;
-    main.body.results.push_back(divided(builder, layer.data_value(), values[next].smooth));
+    Value* value = layer.loop ? of_all_turns(*layer.loop, main.body, layer.data_value()) : layer.data_value();
+    main.body.results.push_back(divided(builder, value, values[next].smooth));
     main.result_names.push_back(fmt::format("watched/{}", next++));
   }
   made.optimised_by.clear();

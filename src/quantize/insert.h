@@ -19,6 +19,7 @@ struct ValueChoice {
 struct LayerChoice {
   SmallKernel kernel;        // of the kernel times `smooth` of its data
   std::vector<float> shift;  // added to the result, by channel; empty: 0
+  bool rounds_data = true;   // else the kernel alone is small
 };
 
 struct Choices {

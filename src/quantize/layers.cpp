@@ -1,6 +1,7 @@
 #include "quantize/layers.h"
 
 #include "ir/builder.h"
+#include "ir/control.h"
 
 namespace cairn::quantize {
 
@@ -41,6 +42,7 @@ std::string reason_against(const Node& node, Layer& layer) {
     const bool columns = (layer.kernel == 1) != turned;  // output channels are the last dim
     layer.outputs = columns ? rank - 1 : rank - 2, layer.inputs = columns ? rank - 2 : rank - 1;
     layer.gathers = layer.kernel == 1 && rank == 2 && !node.attr().boolean("transpose_a");
+    layer.integers = layer.kernel == 1;
     return "";
   }
   for (const Form& form : kForms) {
@@ -49,6 +51,8 @@ std::string reason_against(const Node& node, Layer& layer) {
     const size_t rank = node.inputs[1]->type.shape.rank();
     layer.data = 0, layer.kernel = 1, layer.inputs = rank - form.inputs, layer.outputs = rank - form.outputs;
     layer.groups = node.attr().integer("groups"), layer.gathers = form.gathers, layer.slides = true;
+    const bool depthwise = constant_of(node.inputs[1])->dims()[layer.inputs] == 1;
+    layer.integers = form.gathers && rank == 4 && (layer.groups == 1 || depthwise);
     return "";
   }
   return "of another kind";
@@ -65,26 +69,25 @@ std::vector<Layer> layers_of(const Module& module, std::map<std::string, size_t>
   const auto skip = [&](const std::string& reason) {
     if (skipped) ++(*skipped)[reason];
   };
-  Block& body = module.main().body;
-  for_each_block(body, [&](Block& block) {
-    for (const auto& node : block.nodes) {
-      if (!node->op->has(kContraction)) continue;
-      Layer layer{};
-      layer.groups = 1, layer.node = node.get();
-      if (&block != &body) {
-        skip("inside loops and branches");
-        continue;
-      }
-      if (const std::string reason = reason_against(*node, layer); !reason.empty()) {
-        skip(reason);
-        continue;
-      }
-      layer.value = values.try_emplace(layer.data_value(), values.size()).first->second;
-      layer.name = base_name(module, *node);
-      if (const size_t before = names[layer.name]++; before > 0) layer.name += fmt::format("#{}", before + 1);
-      layers.push_back(std::move(layer));
-    }
-  });
+  const auto visit = [&](Node& node, Node* loop) {
+    Layer layer{.node = &node, .loop = loop};
+    if (const std::string reason = reason_against(node, layer); !reason.empty()) return skip(reason);
+    layer.value = values.try_emplace(layer.data_value(), values.size()).first->second;
+    layer.name = base_name(module, node.sources.empty() && loop ? *loop : node);
+    if (const size_t before = names[layer.name]++; before > 0) layer.name += fmt::format("#{}", before + 1);
+    layers.push_back(std::move(layer));
+  };
+  for (const auto& node : module.main().body.nodes) {
+    if (node->op->has(kContraction)) visit(*node, nullptr);
+    for (const auto& region : node->regions)
+      for_each_block(*region, [&](Block& block) {
+        const bool body = is_loop(*node) && &block == loop_body(*node);
+        for (const auto& inner : block.nodes) {
+          if (!inner->op->has(kContraction)) continue;
+          body ? visit(*inner, node.get()) : skip("inside branches and loops within loops");
+        }
+      });
+  }
   return layers;
 }
 

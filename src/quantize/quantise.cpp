@@ -6,6 +6,7 @@
 
 #include "ir/text.h"
 #include "passes/pipeline.h"
+#include "quantize/costs.h"
 #include "quantize/equalise.h"
 
 namespace cairn::quantize {
@@ -49,6 +50,7 @@ class Quantiser {
     outcome_.bytes_before = constant_bytes(base_);
     seen_ = observe(base_, {});
     drop_not_finite();
+    choose_bytes();
     choices_ = choose({}, false);
     if (examples_) improve();
     if (judge_) fall_back();
@@ -139,6 +141,19 @@ class Quantiser {
       if (on_[i] && seen_[layers_[i].value].not_finite() > 0) leave(i, "its data is not finite");
   }
 
+  /// Which layers multiply bytes.
+  void choose_bytes() {
+    rounds_.assign(layers_.size(), options_.weights_only == 0);
+    if (options_.weights_only != 0 || !options_.costs || !examples_) return;
+    std::vector<double> elements;
+    for (const Seen& seen : seen_)
+      elements.push_back(static_cast<double>(seen.elements()) / static_cast<double>(calibrated()));
+    rounds_ = worth_rounding(layers_, elements, on_);
+    for (size_t i = 0; i < layers_.size(); ++i)
+      if (on_[i] && !rounds_[i])
+        outcome_.layers[i].reason = layers_[i].integers ? "bytes would not be faster" : "there are no products of bytes for it";
+  }
+
   /// From what was seen; `correct`: results get back what rounded weights add to their means.
   Choices choose(const std::vector<std::vector<float>>& smooth, bool correct) const {
     Choices choices;
@@ -156,8 +171,9 @@ class Quantiser {
       if (options_.weights_only != 0) kernel.bits = options_.weights_only;
       if (kernel.bits == 4) kernel.group = options_.group, kernel.search = true;
       if (order) kernel.scales = order->scales;
-      const Tensor weights = smoothed_kernel(layer, value.smooth);
       LayerChoice& choice = choices.layers[i];
+      choice.rounds_data = rounds_[i];
+      const Tensor weights = choice.rounds_data ? smoothed_kernel(layer, value.smooth) : layer.weights();
       choice.kernel = small_kernel(layer, weights, kernel);
       if (!correct || !layer.gathers) continue;
       const std::vector<double> shift = mean_shift(layer, weights, choice.kernel.near, seen_[layer.value].means());
@@ -264,14 +280,14 @@ class Quantiser {
   void finish() {
     for (size_t i = 0; i < layers_.size(); ++i) {
       LayerResult& result = outcome_.layers[i];
-      result.quantised = on_[i];
+      result.quantised = on_[i], result.rounds_data = on_[i] && rounds_[i];
       const LayerChoice& choice = choices_.layers[i];
       const uint64_t integers = choice.kernel.integers.bytes();
       result.bytes_after = !on_[i]                   ? result.bytes_before
                            : choice.kernel.bits == 4 ? (integers + 1) / 2 + choice.kernel.scales.bytes()
                                                      : integers + choice.kernel.scales.bytes();
       if (examples_) result.extent = seen_[layers_[i].value].extent();
-      if (on_[i]) result.steps = choices_.values[layers_[i].value].steps;
+      if (result.rounds_data) result.steps = choices_.values[layers_[i].value].steps;
       const auto scales = choice.kernel.scales.values<float>();
       if (on_[i] && choice.kernel.grouped.empty()) result.scales.assign(scales.begin(), scales.end());
     }
@@ -303,7 +319,7 @@ class Quantiser {
   Module base_;
   Outcome outcome_;
   std::vector<Layer> layers_;
-  std::vector<bool> on_;
+  std::vector<bool> on_, rounds_;  // of which the weights, and the data as well, are small
   size_t values_ = 0;
   std::vector<Seen> seen_;
   Choices choices_;

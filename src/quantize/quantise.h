@@ -36,6 +36,7 @@ struct Options {
   int64_t calibration = 256;        // most examples that ranges are taken from
   int64_t calibration_batches = 0;  // the same in batches, where it is not 0
   bool equalise = true, smooth = true, correct = true;
+  bool costs = true;  // data is rounded only where bytes make a run faster
   bool fall_back = true;
   int threads = 0;
   std::function<void(const std::string& what, double share)> progress;
@@ -44,7 +45,8 @@ struct Options {
 struct LayerResult {
   std::string name, op, location;
   bool quantised = false;
-  std::string reason;          // why it is not
+  bool rounds_data = false;    // else its weights alone are small
+  std::string reason;          // why it is not, or its data is not
   std::optional<double> sqnr;  // dB of the model's results when this layer alone is quantised
   std::optional<Range> extent;
   std::optional<Affine> steps;  // of its data

@@ -23,6 +23,7 @@ Json layer_json(const LayerResult& layer) {
                {"op", layer.op},
                {"location", layer.location},
                {"quantised", layer.quantised},
+               {"rounds_data", layer.rounds_data},
                {"reason", layer.reason},
                {"bytes_before", layer.bytes_before},
                {"bytes_after", layer.bytes_after}};

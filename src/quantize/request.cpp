@@ -11,13 +11,16 @@ void complete(Request& request, std::vector<std::string>& notes) {
     bool* flag = step == "equalise"  ? &options.equalise
                  : step == "smooth"  ? &options.smooth
                  : step == "correct" ? &options.correct
+                 : step == "costs"   ? &options.costs
                                      : nullptr;
     if (!flag)
-      fail(ErrorKind::invalid_argument, "without", "'{}' is none of equalise, smooth, correct", printable(step));
+      fail(ErrorKind::invalid_argument, "without", "'{}' is none of equalise, smooth, correct, costs", printable(step));
     *flag = false;
   }
   if (!request.config.empty()) read_config(expand_home(request.config), options, notes);
   if (!request.record.empty()) read_record(expand_home(request.record), options);
+  for (const std::string& file : {request.config, request.record, request.new_config, request.new_record})
+    options.costs &= file.empty();  // these are about the platform, which multiplies bytes alone
   if (request.new_record.empty()) return;
   if (options.weights_only != 0)
     fail(ErrorKind::invalid_argument, "write-record",

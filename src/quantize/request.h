@@ -8,7 +8,7 @@ namespace cairn::quantize {
 
 struct Request {
   Options options;
-  std::vector<std::string> without;          // steps to leave out: equalise, smooth, correct
+  std::vector<std::string> without;          // steps to leave out: equalise, smooth, correct, costs
   std::string config, record;                // files of AMCT to follow; empty: none
   std::string page, new_config, new_record;  // files to write
 };

@@ -243,8 +243,8 @@ TEST(Smoothing, RescuesChannelsOfOtherSize) {
   net.add("layer_norm", {gain, Tensor::zeros(kF32, {16})}, {{"epsilon", 1e-5}}).add("matmul", {weights}, {}, "product");
   const Module module = net.done();
   const Examples examples = examples_for(module);
-  const Outcome smooth = quantise(module, &examples, {.threads = 1});
-  const Outcome rough = quantise(module, &examples, {.smooth = false, .fall_back = false, .threads = 1});
+  const Outcome smooth = quantise(module, &examples, {.costs = false, .threads = 1});
+  const Outcome rough = quantise(module, &examples, {.smooth = false, .costs = false, .fall_back = false, .threads = 1});
   EXPECT_GT(smooth.final->sqnr, rough.whole->sqnr + 10);
   EXPECT_TRUE(smooth.layers[0].quantised);
 }
@@ -261,10 +261,104 @@ Module hard() {
   return net.done();
 }
 
+TEST(Costs, DataIsRoundedWhereBytesAreFaster) {
+  Net net({1, 8});
+  net.dense("small", 8, 8, 1).add("softmax", {}).dense("wide", 8, 1024, 2).add("relu", {}).dense("deep", 1024, 1024, 3);
+  const Module module = net.done();
+  const Examples examples = examples_for(module);
+  const Outcome outcome = quantise(module, &examples, {.threads = 1});
+  EXPECT_FALSE(layer_of(outcome, "small").rounds_data);
+  EXPECT_EQ(layer_of(outcome, "small").reason, "bytes would not be faster");
+  EXPECT_TRUE(layer_of(outcome, "deep").rounds_data && layer_of(outcome, "deep").steps);
+  for (const LayerResult& layer : outcome.layers) EXPECT_LT(layer.bytes_after * 2, layer.bytes_before) << layer.name;
+  const Outcome all = quantise(module, &examples, {.costs = false, .threads = 1});
+  EXPECT_TRUE(layer_of(all, "small").rounds_data);
+}
+
+TEST(Costs, DataOfFiltersInGroupsStaysFloats) {
+  Net net({1, 8, 8, 64});
+  const Module module = net.conv("groups", {3, 3, 32, 64}, 1, 2).conv("one", {3, 3, 64, 64}, 2).done();
+  const Examples examples = examples_for(module);
+  const Outcome outcome = quantise(module, &examples, {.threads = 1});
+  EXPECT_EQ(layer_of(outcome, "groups").reason, "there are no products of bytes for it");
+  EXPECT_TRUE(layer_of(outcome, "groups").quantised && !layer_of(outcome, "groups").rounds_data);
+  EXPECT_TRUE(layer_of(outcome, "one").rounds_data);
+}
+
+/// A recurrence over the rows of x: the state is 64 wide.
+Module recurrent() {
+  std::string text = R"(module @m {
+    source 0 = "test" "rnn" "RNN" ""
+    func @main(%x: f32[?n, 5, 16]) -> (%y: f32[?n, 64]) {
+      %u = constant {value = f32[16, 64] (WEIGHTS)}
+      %zero = constant {value = i64[] (0)}
+      %none = constant {value = f32[] (0.0)}
+      %t = transpose %x {permutation = [1, 0, 2]}
+      %part = matmul %t, %u : f32[5, ?n, 64] #0
+      %row = gather %part, %zero
+      %start = mul %row, %none
+      %i, %y = while %zero, %start, %part {carried = 2} : i64[], f32[?n, 64] #0
+        region(%i0: i64[], %h0: f32[?n, 64], %p0: f32[5, ?n, 64]) {
+          %five = constant {value = i64[] (5)}
+          %more = less %i0, %five : bool[]
+          yield %more
+        }
+        region(%i1: i64[], %h1: f32[?n, 64], %p1: f32[5, ?n, 64]) {
+          %w = constant {value = f32[64, 64] (WEIGHTS)}
+          %in = gather %p1, %i1 : f32[?n, 64]
+          %past = matmul %h1, %w : f32[?n, 64]
+          %sum = add %in, %past : f32[?n, 64]
+          %next = tanh %sum : f32[?n, 64]
+          %one = constant {value = i64[] (1)}
+          %after = add %i1, %one : i64[]
+          yield %after, %next
+        }
+      return %y
+    }
+  })";
+  for (const int64_t inputs : {16, 64}) {
+    const Tensor weights = noise({inputs, 64}, 20, 0.1);
+    text.replace(text.find("WEIGHTS"), 7, fmt::format("{:.6f}", fmt::join(weights.values<float>(), ", ")));
+  }
+  return parse(text);
+}
+
+TEST(Loops, ProductsOfTheStateBecomeIntegers) {
+  const Module module = recurrent();
+  const Examples examples(module, {{"x", noise({40, 5, 16}, 9)}}, "", 16);
+  const Tensor x = noise({7, 5, 16}, 3), expected = result_of(module, x);
+  const Outcome outcome = quantise(module, &examples, {.costs = false, .threads = 1});
+  EXPECT_TRUE(layer_of(outcome, "rnn").rounds_data && layer_of(outcome, "rnn#2").rounds_data);
+  EXPECT_TRUE(layer_of(outcome, "rnn#2").extent && layer_of(outcome, "rnn#2").sqnr);
+  const double near = sqnr(result_of(outcome.module, x), expected);
+  EXPECT_GT(near, 25);
+  EXPECT_LT(near, 80) << "nothing was rounded";
+  const auto reference = Model::make(clone(outcome.module), {.threads = 1, .engines = {"reference"}});
+  EXPECT_GT(sqnr(result_of(outcome.module, x), reference->run({x})[0]), 35);
+}
+
+TEST(Loops, WeightsAloneBecomeSmall) {
+  const Module module = recurrent();
+  const Tensor x = noise({7, 5, 16}, 3), expected = result_of(module, x);
+  const Outcome bytes = quantise(module, nullptr, {.weights_only = 8});
+  EXPECT_GT(sqnr(result_of(bytes.module, x), expected), 35);
+  EXPECT_LT(bytes.bytes_after * 3, bytes.bytes_before);
+  const Outcome nibbles = quantise(module, nullptr, {.weights_only = 4, .group = 16});
+  EXPECT_GT(sqnr(result_of(nibbles.module, x), expected), 12);
+  EXPECT_LT(nibbles.bytes_after, bytes.bytes_after);
+}
+
+TEST(Loops, TheBudgetKeepsTheStateInFloats) {
+  const Module module = recurrent();
+  const Examples examples(module, {{"x", noise({40, 5, 16}, 9)}}, "", 16);
+  const Outcome outcome = quantise(module, &examples, {.budget = "150dB", .costs = false, .threads = 1});
+  for (const LayerResult& layer : outcome.layers) EXPECT_FALSE(layer.quantised) << layer.name;
+}
+
 TEST(Budget, FindsTheLayerOfOutliers) {
   const Module module = hard();
   const Examples examples = examples_for(module, 256);
-  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .threads = 1});
+  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .costs = false, .threads = 1});
   EXPECT_FALSE(layer_of(outcome, "hard").quantised);
   EXPECT_NE(layer_of(outcome, "hard").reason.find("the budget"), std::string::npos);
   EXPECT_LT(*layer_of(outcome, "hard").sqnr, *layer_of(outcome, "after").sqnr);
@@ -283,7 +377,7 @@ TEST(Budget, OfAccuracyNeedsLabels) {
     labels.push_back(std::max_element(begin, begin + 4) - begin);
   }
   const Examples examples(module, {{"x", x}, {"label", Tensor::of_i64(labels)}}, "", 32);
-  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .threads = 1});
+  const Outcome outcome = quantise(module, &examples, {.method = Method::minmax, .costs = false, .threads = 1});
   EXPECT_EQ(*outcome.original->accuracy, 1);
   EXPECT_GE(*outcome.final->accuracy, 0.995);
   EXPECT_FALSE(layer_of(outcome, "hard").quantised);

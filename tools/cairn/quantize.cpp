@@ -22,10 +22,15 @@ std::string score_text(const Score& score) {
   return score.accuracy ? fmt::format("{:.2f} %", 100 * *score.accuracy) : fmt::format("{:.1f} dB", score.sqnr);
 }
 
+std::string now(const LayerResult& layer) {
+  if (layer.rounds_data) return "integers";
+  return (layer.quantised ? "weights" : "f32") + (layer.reason.empty() ? "" : ": " + layer.reason);
+}
+
 void print_outcome(const Outcome& outcome, const Quantize& quantize) {
   Table table({"layer", "operator", "now", ">alone, dB", ">weights", ">now"});
   for (const LayerResult& layer : outcome.layers)
-    table.add({layer.name, layer.op, layer.quantised ? "integers" : "f32: " + layer.reason,
+    table.add({layer.name, layer.op, now(layer),
                layer.sqnr ? fmt::format("{:.1f}", *layer.sqnr) : "", bytes_text(double(layer.bytes_before)),
                bytes_text(double(layer.bytes_after))});
   table.print();
@@ -139,9 +144,9 @@ void add_quantize(Verb& app, Run& run) {
   verb.add_option("--labels", quantize->labels, "name of the labels' array, if not labels, label or y");
   verb.add_option("--keep", quantize->request.options.keep, "layers that stay f32; names may end in *").delimiter(',');
   verb.add_option("--calibrate-on", quantize->calibration, "most examples that ranges are taken from").positive();
-  verb.add_option("--without", quantize->request.without, "steps to leave out: equalise, smooth, correct")
+  verb.add_option("--without", quantize->request.without, "steps to leave out: equalise, smooth, correct, costs")
       .delimiter(',')
-      .one_of({"equalise", "smooth", "correct"});
+      .one_of({"equalise", "smooth", "correct", "costs"});
   verb.add_option("--report", quantize->request.page, ".html file to write");
   verb.add_option("--config", quantize->request.config, "configuration of AMCT to follow");
   verb.add_option("--record", quantize->request.record, "record of AMCT whose scales and offsets to use");
