@@ -88,7 +88,7 @@ class Lowering {
 
   void run(Block& block, const Function& function) {
     find_read(block, function);
-    find_readers(block);
+    if (!trains(block)) find_readers(block);
     rewriter_.run([this](Node& node) { return visit(node); });
   }
 
@@ -110,6 +110,15 @@ class Lowering {
       if (reads || !(*node)->regions.empty() || (is_plain(**node) && is_white(**node, listed(**node))))
         read.insert((*node)->inputs.begin(), (*node)->inputs.end());
     }
+  }
+
+  /// Whether the block makes gradients: what the forward pass keeps for them has 16 bits.
+  static bool trains(Block& block) {
+    bool found = false;
+    for_each_block(block, [&](Block& each) {
+      for (const auto& node : each.nodes) found |= node->op->name.ends_with("_gradient");
+    });
+    return found;
   }
 
   /// The one operator that reads each value; null where there are several, or the value is a result.

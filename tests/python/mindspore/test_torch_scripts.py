@@ -1,6 +1,7 @@
 """Scripts of PyTorch, migrated: they run on the engine and their losses and layers are those of PyTorch."""
 
 import json
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -14,7 +15,7 @@ from cairn.ms import port, torch_weights
 SCRIPTS = Path(__file__).parent / "torch_scripts"
 ROOT = Path(__file__).resolve().parents[3]
 TORCH = ROOT / ".venv-peers" / "bin" / "python"
-QUICK = {"mlp", "dcgan", "lbfgs", "conv_autoencoder"}
+QUICK = {"mlp", "dcgan", "lbfgs", "conv_autoencoder", "schedules", "states"}
 NAMES = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.long)
     for name in sorted(path.stem for path in SCRIPTS.glob("*.py"))
@@ -116,3 +117,53 @@ def test_a_python_without_pytorch_is_told(tmp_path):
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 3
     assert done.stderr == f"error: port: {sys.executable} has no PyTorch; --torch PYTHON names one that has\n"
+
+
+VISION = """
+import torch
+from torch import nn
+from torchvision import datasets, models, transforms
+
+networks = [models.resnet18(), models.resnext50_32x4d(weights=None), models.mobilenet_v2(pretrained=False), models.alexnet(num_classes=10)]
+print([sum(p.numel() for p in net.parameters()) for net in networks])
+model = models.resnet18()
+model.fc = nn.Linear(model.fc.in_features, 3)
+prepare = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.5, 0.5, 0.5), (0.25, 0.25, 0.25))])
+data = datasets.CIFAR10("data", train=True, download=True, transform=prepare)
+loader = torch.utils.data.DataLoader(data, batch_size=4, shuffle=True)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+criterion = nn.CrossEntropyLoss()
+model.train()
+for x, y in loader:
+    loss = criterion(model(x), y % 3)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(tuple(x.shape), round(float(x.mean()), 3), loss.item() < 10)
+digits = datasets.MNIST("data", train=False, transform=transforms.ToTensor())
+print(tuple(digits[1][0].shape), digits[1][1], len(digits))
+"""
+
+
+def test_data_and_networks_of_torchvision(tmp_path):
+    """The files that torchvision keeps, its networks by their numbers of parameters, weights that are asked for by name."""
+    rng, digits, images = np.random.default_rng(0), tmp_path / "data/MNIST/raw", tmp_path / "data/cifar-10-batches-py"
+    digits.mkdir(parents=True)
+    images.mkdir()
+    for name in [*(f"data_batch_{i}" for i in range(1, 6)), "test_batch"]:
+        rows = {"data": np.full((2, 3072), 191, np.uint8), "labels": rng.integers(0, 10, 2).tolist()}
+        (images / name).write_bytes(pickle.dumps(rows))
+    for kind in ("train", "t10k"):
+        (digits / f"{kind}-images-idx3-ubyte").write_bytes(np.array([2051, 5, 28, 28], ">i4").tobytes() + bytes(5 * 784))
+        (digits / f"{kind}-labels-idx1-ubyte").write_bytes(np.array([2049, 5], ">i4").tobytes() + bytes(range(5)))
+    (tmp_path / "train.py").write_text(VISION)
+    (tmp_path / "weights.py").write_text("from torchvision import models\nnet = models.resnet18(weights=models.ResNet18_Weights.DEFAULT)\n")
+    cairn = Path(sys.executable).with_name("cairn")
+    subprocess.run([cairn, "migrate", "--to", "mindspore", tmp_path, "-o", tmp_path / "ms"], check=True, capture_output=True)
+    run = lambda name: subprocess.run([cairn, "ms", tmp_path / "ms" / name], cwd=tmp_path, capture_output=True, text=True)  # noqa: E731
+    done = run("train.py")
+    assert done.returncode == 0, done.stderr
+    counts, batch, digit = done.stdout.splitlines()
+    assert counts == "[11689512, 25028904, 3504872, 57044810]"
+    assert batch == "(2, 3, 32, 32) 0.996 True" and digit == "(1, 28, 28) 1 5"
+    assert "there is no resnet18.ckpt: cairn port --weights" in run("weights.py").stderr

@@ -143,8 +143,8 @@ def few_bits(path, bits=4, block=32, zeros=None, rows=3):
 
 def weights_alone(path, rows=3, dtype=np.int8, zero=0):
     g = Graph()
-    y = g.add("MatMul", "x", g.weights(65, 48, axis=1, dtype=dtype, zero=zero))
-    g.save(path, [rows, 65], g.add("Add", y, g.bias(48)))
+    y = g.add("MatMul", "x", g.weights(65, 256, axis=1, dtype=dtype, zero=zero))
+    g.save(path, [rows, 65], g.add("Add", y, g.bias(256)))
 
 
 STORED = {
