@@ -58,7 +58,7 @@ void make_symmetric(std::vector<double>& values, size_t n) {
 }
 
 // Rows that take f32 alone.
-bool is_f32_only(std::string_view op) { return op.starts_with("crop_and_resize") || op.starts_with("roi_align"); }
+bool is_f32_only(std::string_view op) { return op.starts_with("crop_and_resize"); }
 
 // A case in f64; literals of float data are moved away from kinks.
 struct WideCase {
