@@ -116,7 +116,7 @@ class Lowering {
   static bool trains(Block& block) {
     bool found = false;
     for_each_block(block, [&](Block& each) {
-      for (const auto& node : each.nodes) found |= node->op->name.ends_with("_gradient");
+      for (const auto& node : each.nodes) found |= std::string_view(node->op->name).ends_with("_gradient");
     });
     return found;
   }
