@@ -156,10 +156,11 @@ def test_data_and_networks_of_torchvision(tmp_path):
     for kind in ("train", "t10k"):
         (digits / f"{kind}-images-idx3-ubyte").write_bytes(np.array([2051, 5, 28, 28], ">i4").tobytes() + bytes(5 * 784))
         (digits / f"{kind}-labels-idx1-ubyte").write_bytes(np.array([2049, 5], ">i4").tobytes() + bytes(range(5)))
-    (tmp_path / "train.py").write_text(VISION)
-    (tmp_path / "weights.py").write_text("from torchvision import models\nnet = models.resnet18(weights=models.ResNet18_Weights.DEFAULT)\n")
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch/train.py").write_text(VISION)
+    (tmp_path / "torch/weights.py").write_text("from torchvision import models\nnet = models.resnet18(weights=models.ResNet18_Weights.DEFAULT)\n")
     cairn = Path(sys.executable).with_name("cairn")
-    subprocess.run([cairn, "migrate", "--to", "mindspore", tmp_path, "-o", tmp_path / "ms"], check=True, capture_output=True)
+    subprocess.run([cairn, "migrate", "--to", "mindspore", tmp_path / "torch", "-o", tmp_path / "ms"], check=True, capture_output=True)
     run = lambda name: subprocess.run([cairn, "ms", tmp_path / "ms" / name], cwd=tmp_path, capture_output=True, text=True)  # noqa: E731
     done = run("train.py")
     assert done.returncode == 0, done.stderr
