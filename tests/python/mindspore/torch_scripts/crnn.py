@@ -1,3 +1,4 @@
+"""A network of convolutions and LSTM layers that reads words in images, by the CTC loss."""
 import torch
 import torch.nn as nn
 import torch.optim as optim

@@ -1,3 +1,4 @@
+"""A small network learns from a larger one on digits: soft labels, label smoothing, one-cycle rates, best weights kept."""
 import torch, random
 import numpy as np
 from torch import nn, optim

@@ -1,3 +1,4 @@
+"""A transformer that forecasts a series: masks, positions in a buffer, rates that fall by epoch."""
 import math, torch
 from torch import nn, Tensor
 from torch.nn import TransformerEncoder, TransformerEncoderLayer

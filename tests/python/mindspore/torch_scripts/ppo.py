@@ -1,3 +1,4 @@
+"""Proximal policy optimisation on a cart with a pole, in one class with a memory."""
 import torch
 import torch.nn as nn
 from torch.distributions import Categorical

@@ -1,3 +1,4 @@
+"""A U-Net by cross entropy and dice over shapes, with rows by name, keyword arguments in a dictionary and mixed precision."""
 import os
 import numpy as np
 import torch
