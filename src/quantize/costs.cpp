@@ -11,7 +11,8 @@ namespace cairn::quantize {
 namespace {
 
 // Nanoseconds of one thread of a CPU with AVX-512, VNNI and AMX. Fitted to single products and chains of three (matrix
-// products from 16x16 to 256x256, convolutions of 1x1 and 3x3, depthwise; 2048 pixels), which they predict to about a fifth.
+// products from 16x16 to 256x256, convolutions of 1x1 and 3x3, depthwise; 2048 pixels), which they predict
+// roughly: products to about a fifth, the rest was not checked.
 constexpr double kFloatProduct = 1.0 / 67, kWinogradProduct = 1.0 / 100, kByteProduct = 1.0 / 350;
 constexpr double kFloatResult = 0.1, kByteResult = 0.25;                // by element
 constexpr double kFloatTap = 0.05, kByteTap = 0.02, kWidenedTap = 0.1;  // of depthwise filters; widened: to a float result
