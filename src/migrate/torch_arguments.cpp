@@ -114,6 +114,23 @@ std::vector<NodeId> returned_items(const Syntax& syntax, NodeId klass) {
   return found;
 }
 
+// What the loops over a dataset's loader take as a batch.
+std::vector<NodeId> batches_of(TorchFile& torch, NodeId dataset) {
+  const Syntax& syntax = torch.syntax;
+  NodeId made = dataset;
+  while (made != kNoNode && syntax.kind(made) != Kind::assignment) made = syntax.parent(made);
+  std::string_view loader = syntax.text(syntax.child(made, Field::left));
+  std::vector<NodeId> found;
+  for (NodeId node = 0; node < syntax.size() && !loader.empty(); ++node) {
+    std::string_view over = syntax.text(syntax.child(node, Field::right));
+    if (syntax.kind(node) != Kind::for_statement || over.find(loader) == over.npos) continue;
+    NodeId target = syntax.child(node, Field::left);
+    std::vector<NodeId> parts = syntax.children(target);
+    found.push_back(over.starts_with("enumerate(") && parts.size() == 2 ? syntax.unwrap(parts[1]) : target);
+  }
+  return found;
+}
+
 // Rows by name: a dataset gives dictionaries, or a loop over its loader reads parts of a batch by strings.
 bool rows_are_dictionaries(TorchFile& torch, NodeId dataset) {
   const Syntax& syntax = torch.syntax;
@@ -131,20 +148,13 @@ bool rows_are_dictionaries(TorchFile& torch, NodeId dataset) {
   };
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset)))
     if (value.is == Value::Is::object) return gives(value.module->syntax(), value.node);
-  for (NodeId node = 0; node < syntax.size(); ++node) {
+  for (NodeId node = 0; node < syntax.size(); ++node)
     if (syntax.kind(node) == Kind::class_definition && gives(syntax, node)) return true;
-    if (syntax.kind(node) != Kind::for_statement) continue;
-    NodeId call = dataset;  // of the loader
-    while (call != kNoNode && syntax.kind(call) != Kind::assignment) call = syntax.parent(call);
-    std::string loader(syntax.text(syntax.child(call, Field::left))),
-        over(syntax.text(syntax.child(node, Field::right)));
-    NodeId target = syntax.child(node, Field::left);
-    if (loader.empty() || over.find(loader) == over.npos) continue;
-    if (over.starts_with("enumerate(") && syntax.children(target).size() == 2) target = syntax.children(target)[1];
-    std::string batch(syntax.text(target));
-    if (torch.file.holds(batch + "['") || torch.file.holds(batch + "[\"")) return true;
-  }
-  return false;
+  std::vector<NodeId> batches = batches_of(torch, dataset);
+  return std::any_of(batches.begin(), batches.end(), [&](NodeId batch) {
+    std::string name = torch.file.text(batch);
+    return torch.file.holds(name + "['") || torch.file.holds(name + "[\"");
+  });
 }
 
 }  // namespace
@@ -187,15 +197,10 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
 std::string columns_of(TorchFile& torch, NodeId dataset) {
   const Syntax& syntax = torch.syntax;
   size_t count = 0;
-  NodeId loader = syntax.parent(syntax.parent(dataset));
-  NodeId left = syntax.child(syntax.parent(loader), Field::left);
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
     if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
-      NodeId call = dataset;
-      uint32_t scope = kNoScope;
-      if (syntax.kind(dataset) == Kind::identifier)
-        for (uint32_t index : torch.file.module.lookup(syntax.text(dataset), dataset, scope))
-          call = torch.file.module.bindings()[index].value;
+      std::vector<NodeId> made = assigned(torch, dataset);
+      NodeId call = made.empty() ? dataset : made.back();
       if (syntax.kind(call) == Kind::call) count = syntax.children(syntax.child(call, Field::arguments)).size();
     }
     if (value.is != Value::Is::object) continue;
@@ -205,16 +210,8 @@ std::string columns_of(TorchFile& torch, NodeId dataset) {
       count = kind == Kind::expression_list || kind == Kind::tuple ? its.children(item).size() : 1;
     }
   }
-  for (NodeId node = 0; node < syntax.size() && count == 0 && left != kNoNode; ++node) {
-    if (syntax.kind(node) != Kind::for_statement ||
-        syntax.text(syntax.child(node, Field::right)).find(syntax.text(left)) == std::string_view::npos)
-      continue;
-    NodeId target = syntax.child(node, Field::left);
-    std::vector<NodeId> parts = syntax.children(target);
-    if (syntax.text(syntax.child(node, Field::right)).starts_with("enumerate(") && parts.size() == 2)
-      target = syntax.unwrap(parts[1]);
-    count = syntax.kind(target) == Kind::identifier ? 0 : syntax.children(target).size();
-  }
+  for (NodeId batch : batches_of(torch, dataset))
+    if (count == 0) count = syntax.kind(batch) == Kind::identifier ? 0 : syntax.children(batch).size();
   if (count == 1) return "['data']";
   if (count <= 2) return "['data', 'label']";
   std::string names;

@@ -361,19 +361,7 @@ void enclose(const Syntax& syntax, std::vector<Piece>& pieces) {
   }
 }
 
-bool is_in_place(const Syntax& syntax, NodeId call) {
-  NodeId callee = syntax.child(call, Field::function);
-  std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
-  return syntax.kind(call) == Kind::call && syntax.kind(callee) == Kind::attribute && method.ends_with('_') &&
-         !method.ends_with("__");
-}
-
-// x.mul_(a).add_(b) as a statement sets x; from one of its calls to the last.
-NodeId changed_in_place(const Syntax& syntax, NodeId call) {
-  while (is_in_place(syntax, call)) call = syntax.child(syntax.child(call, Field::function), Field::object);
-  return call;
-}
-
+// The last call of the chain x.mul_(a).add_(b) in which this one stands.
 NodeId last_in_place(const Syntax& syntax, NodeId call) {
   for (NodeId next = syntax.parent(syntax.parent(call));
        is_in_place(syntax, next) && syntax.child(syntax.child(next, Field::function), Field::object) == call;
@@ -765,6 +753,18 @@ void join_subscripts(TorchFile& torch, NodeId target) {
 }
 
 }  // namespace
+
+bool is_in_place(const Syntax& syntax, NodeId call) {
+  NodeId callee = syntax.child(call, Field::function);
+  std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
+  return syntax.kind(call) == Kind::call && syntax.kind(callee) == Kind::attribute && method.size() > 2 &&
+         method.ends_with('_') && !method.ends_with("__");
+}
+
+NodeId changed_in_place(const Syntax& syntax, NodeId call) {
+  while (is_in_place(syntax, call)) call = syntax.child(syntax.child(call, Field::function), Field::object);
+  return call;
+}
 
 bool is_module(TorchFile& torch, NodeId node) {
   return torch.file.resolver.is_instance(torch.file.module, node, "torch.nn.Module");

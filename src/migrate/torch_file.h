@@ -91,6 +91,11 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value);
 /// Names for the columns of a dataset's rows: as many as its items have parts, or as a loop over it takes.
 std::string columns_of(TorchFile& torch, NodeId dataset);
 
+/// Whether a call changes its receiver: x.add_(y).
+bool is_in_place(const Syntax& syntax, NodeId call);
+/// What such a call, or a chain of them as x.mul_(a).add_(b), sets: x.
+NodeId changed_in_place(const Syntax& syntax, NodeId call);
+
 /// Rewrites the names and calls of the table (torch_calls.cpp), and the training and evaluation code (torch_training.cpp).
 void rewrite_calls(TorchFile& torch);
 void rewrite_training(TorchFile& torch);

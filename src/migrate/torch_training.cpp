@@ -119,15 +119,6 @@ void add_targets(const Syntax& syntax, NodeId target, Names& names) {
     if (syntax.kind(target) != Kind::subscript || syntax[part].field == Field::value) add_targets(syntax, part, names);
 }
 
-// x.add_(y) as a statement sets x.
-NodeId changed_in_place(const Syntax& syntax, NodeId call) {
-  std::string_view method = method_of(syntax, call);
-  if (method.size() < 3 || !method.ends_with('_') || method.ends_with("__") ||
-      syntax.kind(syntax.parent(call)) != Kind::expression_statement)
-    return kNoNode;
-  return object_of(syntax, call);
-}
-
 Names sets(const Syntax& syntax, NodeId within) {
   Names names;
   for (NodeId node = within; node < syntax[within].after; ++node) switch (syntax.kind(node)) {
@@ -138,7 +129,8 @@ Names sets(const Syntax& syntax, NodeId within) {
         for (NodeId part : syntax.children(node)) add_targets(syntax, part, names);
         break;
       case Kind::call:
-        if (NodeId object = changed_in_place(syntax, node); object != kNoNode) add_targets(syntax, object, names);
+        if (is_in_place(syntax, node) && syntax.kind(syntax.parent(node)) == Kind::expression_statement)
+          add_targets(syntax, changed_in_place(syntax, node), names);
         break;
       default: break;
     }
