@@ -67,7 +67,11 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
     if (!rest && !named) names += (names.empty() ? "" : " ") + std::string(parameter.name);
   }
   Arguments bound = torch.file.bind(call, names);
-  if (!bound.plain) return std::nullopt;
+  const NodeId list = syntax.child(call, Field::arguments);
+  if (syntax.kind(list) == Kind::generator_expression && !row.parameters.empty())  // f(x for x in y): one argument
+    bound.given[row.parameters[0].name] = {list, list, false};
+  else if (!bound.plain)
+    return std::nullopt;
   std::vector<NodeId> others = bound.stars;
   auto keyword = [&](std::string_view name, NodeId value, NodeId argument) {
     auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
@@ -156,6 +160,7 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
     if (kind == Kind::list_splat) return "(" + text + ",)";
     return "(" + text + ")";
   }
+  if (how == "listed" && kind == Kind::generator_expression) return "[" + text.substr(1, text.size() - 2) + "]";
   if (how == "listed") return text.starts_with("range(") ? "list(" + text + ")" : text;
   if (how == "spread") {  // the shape of torch.randn(shape) as arguments
     bool shape = kind == Kind::tuple || kind == Kind::list || text.ends_with(".shape");
