@@ -13,8 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void add_npz(const std::string& path, std::map<std::string, std::vector<Tensor>>& parts) {
-  const auto file = NpzFile::open(path);
+/// The arrays of an .npz file by their names, that of an .npy file by the file's.
+void add_file(const fs::path& path, std::map<std::string, std::vector<Tensor>>& parts) {
+  if (path.extension() == ".npy") return parts[path.stem().string()].push_back(read_npy(path.string()));
+  const auto file = NpzFile::open(path.string());
   for (const std::string& name : file->names()) parts[name].push_back(file->read(name));
 }
 
@@ -86,16 +88,13 @@ std::vector<double> means_of(const std::vector<std::vector<Tensor>>& batches, si
 std::map<std::string, Tensor> read_examples(const std::string& path) {
   std::map<std::string, std::vector<Tensor>> parts;
   if (!fs::is_directory(path)) {
-    add_npz(path, parts);
+    add_file(path, parts);
   } else {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(path)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files)
-      if (file.extension() == ".npz")
-        add_npz(file.string(), parts);
-      else if (file.extension() == ".npy")
-        parts[file.stem().string()].push_back(read_npy(file.string()));
+      if (file.extension() == ".npz" || file.extension() == ".npy") add_file(file, parts);
   }
   if (parts.empty())
     fail(ErrorKind::not_found, path, "holds no array; expected .npz files, or .npy files named as inputs");

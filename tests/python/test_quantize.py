@@ -152,6 +152,18 @@ def test_a_layer_of_outliers_stays_in_floats(tmp_path):
     assert made.report["final"]["sqnr"] >= 20 > made.report["whole"]["sqnr"]
 
 
+def test_one_array_in_a_file_is_the_only_input(command, tmp_path):
+    b, rng = cairn.Builder(), np.random.default_rng(0)
+    b.output("y", b.input("x", "float32", [None, 32]).matmul(rng.normal(size=(32, 16)).astype(np.float32)))
+    b.save(tmp_path / "net.om")
+    data = rng.normal(size=(64, 32)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", data)
+    np.savez(tmp_path / "rows.npz", x=data)
+    made = [command("cairn", "quantize", "net.om", "--data", f"rows{ending}", "-o", f"{ending[1:]}.om", "--json") for ending in (".npy", ".npz")]
+    assert [each.returncode for each in made] == [0, 0], made[0].stderr
+    assert (tmp_path / "npy.om").read_bytes() == (tmp_path / "npz.om").read_bytes()
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [

@@ -113,9 +113,10 @@ int quantize_model(Quantize quantize) {
 }
 
 constexpr const char* kQuantizeExamples = R"(
-Data: an .npz file with an array for each input by its name, examples along the first dim, or a
-folder of such files or of NAME.npy files. An array called labels, label or y is taken for the right
-classes: then the budget is one of accuracy, else one of the error of the results.
+Data: an .npz file with an array for each input by its name, examples along the first dim, an .npy
+file for a model of one input, or a folder of such files, of which each .npy bears an input's name.
+An array called labels, label or y is taken for the right classes: then the budget is one of
+accuracy, else one of the error of the results.
 
 Examples:
   cairn quantize resnet50.onnx --data images.npz -o resnet50_int8.om --report quantised.html
@@ -130,7 +131,7 @@ void add_quantize(Verb& app, Run& run) {
   auto quantize = std::make_shared<Quantize>();
   Verb verb = app.add_verb("quantize", "a model that computes on 8 bits, within a budget of accuracy");
   add_model_options(verb, quantize->model, quantize->json);
-  verb.add_option("-d,--data", quantize->data, "examples to calibrate on and to measure with: .npz file or folder");
+  verb.add_option("-d,--data", quantize->data, "examples to calibrate on and to measure with: .npz or .npy file, or folder");
   verb.add_option("-o,--output", quantize->output, "file to write; .om is added");
   verb.add_option("--method", quantize->method, "how ranges are chosen: minmax, percentile, kl, mse")
       .one_of({"minmax", "percentile", "kl", "mse"});
