@@ -15,8 +15,8 @@ from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
 
 from . import checks
-from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, contains, graph, not_, or_, place_of, seen, shifted  # noqa: F401
+from .branches import choose, if_, one_of  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -46,6 +46,11 @@ def member(target, name):
 
 
 slice_ = slice
+
+
+def of_super(parent, name):
+    """super().name: in a graph also what the Cell itself holds."""
+    return getattr(parent if hasattr(parent, name) else parent.__self__, name)
 
 
 def set_attribute(target, name, value, line):

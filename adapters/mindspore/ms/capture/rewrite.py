@@ -110,6 +110,17 @@ def _is_python(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr")
 
 
+def _tested(node):
+    """Marks the `and` and `or` of which a condition takes the truth alone."""
+    if isinstance(node, ast.BoolOp):
+        node.tested = True
+        for each in node.values:
+            _tested(each)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        _tested(node.operand)
+    return node
+
+
 def _assigns(node):
     """Whether the expression assigns a name, which only the function itself can."""
     return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
@@ -315,7 +326,7 @@ class _Function(ast.NodeTransformer):
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
         names = self._names(node.body, node.orelse)
-        test = self.visit(node.test)
+        test = self.visit(_tested(node.test))
         then = self._inner("then", self._block(node.body), names, node)
         otherwise = self._inner("else", self._block(node.orelse), names, node)
         get, put, texts = self._access(names, node)
@@ -326,7 +337,7 @@ class _Function(ast.NodeTransformer):
         tested = [ast.Expr(node.test)]
         names = self._names(node.body, tested)
         tested = _stored(tested)
-        test = self.visit(node.test)
+        test = self.visit(_tested(node.test))
         if node.stop:
             names = list(dict.fromkeys([*names, node.stop]))
             test = _flow("and_", _thunk(_flow("not_", _load(node.stop))), _thunk(test))
@@ -385,9 +396,10 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._receiver():
-            arguments = [_load("__class__"), _load(self._receiver())]
-            return ast.copy_location(ast.Call(_load("super"), arguments, []), node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super":
+            if not node.args and self._receiver():
+                node.args = [_load("__class__"), _load(self._receiver())]
+            return node
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
             of = node.args[1]
@@ -411,10 +423,14 @@ class _Function(ast.NodeTransformer):
         self.generic_visit(node)
         if self._owner and node.attr.startswith("__") and not node.attr.endswith("__"):
             node.attr = f"_{self._owner.lstrip('_')}{node.attr}"
+        of = getattr(node.value, "func", None)
+        if isinstance(of, ast.Name) and of.id == "super":
+            return ast.copy_location(_flow("of_super", node.value, _text(node.attr)), node)
         return node
 
     def visit_IfExp(self, node):
         plain = _is_python(node.test) or _assigns(node)
+        _tested(node.test)
         self.generic_visit(node)
         if plain:
             return node
@@ -426,8 +442,11 @@ class _Function(ast.NodeTransformer):
         self.generic_visit(node)
         if plain:
             return node
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return ast.copy_location(_flow(name, *map(_thunk, node.values)), node)
+        both = isinstance(node.op, ast.And)
+        thunks = map(_thunk, node.values)
+        if hasattr(node, "tested"):
+            return ast.copy_location(_flow("and_" if both else "or_", *thunks), node)
+        return ast.copy_location(_flow("one_of", ast.Constant(both), _text(node.lineno), *thunks), node)
 
     def visit_BinOp(self, node):
         self.generic_visit(node)
@@ -438,10 +457,12 @@ class _Function(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node):
         plain = _is_python(node)
+        if isinstance(node.op, ast.Not):
+            _tested(node.operand)
         self.generic_visit(node)
-        if plain or not isinstance(node.op, ast.Not):
+        if plain or not isinstance(node.op, (ast.Not, ast.Invert)):
             return node
-        return ast.copy_location(_flow("not_", node.operand), node)
+        return ast.copy_location(_flow("not_" if isinstance(node.op, ast.Not) else "inverted", node.operand), node)
 
     def visit_Compare(self, node):
         plain = len(node.ops) == 1 or _assigns(node)
