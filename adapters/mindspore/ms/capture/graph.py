@@ -217,7 +217,8 @@ class Graph:
             if made.dtype != held.dtype:
                 made = core.cast(symbolic(made), dtype=held.dtype)._value
             if made.shape != held.shape:
-                made = core.broadcast_to(symbolic(made), list(held.shape))._value
+                one = held.shape == () and made.shape == (1,)
+                made = (core.reshape if one else core.broadcast_to)(symbolic(made), list(held.shape))._value
         self.write(parameter, self._apart(parameter, made) if self.differentiated and not rng and made.dtype.kind == "f" else made)
 
     def _apart(self, parameter, value):
