@@ -51,8 +51,10 @@ class Tensor:
     _value = None  # of a captured function: has dtype (a numpy.dtype) and shape
     _mark = None  # what a tape knows of it
     init = None
+    const_arg = False
 
-    def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False):
+    def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False, const_arg=False):
+        self.set_const_arg(const_arg)
         if dtype is not None:
             if isinstance(dtype, str):
                 raise TypeError(f"For 'Tensor', the 'dtype' must be a type of mindspore, but got the str '{dtype}'.")
@@ -72,6 +74,13 @@ class Tensor:
                 self._array = numpy.zeros(shape, dtype)
             return
         self.init, self._lazy = init, (shape if isinstance(shape, (tuple, list)) else (shape,), dtype)
+
+    def set_const_arg(self, const_arg=True):
+        """Whether the script calls it a constant of graphs; its elements are read when they run all the same."""
+        if not isinstance(const_arg, bool):
+            raise TypeError(f"For 'Tensor', the type of 'const_arg' should be 'bool', but got type '{type(const_arg).__name__}'.")
+        if const_arg != self.const_arg:
+            self.const_arg = const_arg
 
     def init_data(self, slice_index=None, shape=None, opt_shard_group=None):
         """Computes the elements of a tensor that was made from an initializer."""

@@ -105,5 +105,13 @@ def _check_count(owner, value):
         raise TypeError("The list count not support variable scene now. Tensor type data exists in the list.")
 
 
+def _refused(function):
+    def refuse(*given, **named):
+        raise TypeError(f"'{function}' is not supported both in JIT Fallback and graph mode.")
+
+    return refuse
+
+
 _FUNCTIONS = {zip: _check_zip, map: _check_map, enumerate: _check_enumerate, range: _check_range, builtins.open: _check_open}
+_FUNCTIONS.update((each, _refused(each)) for each in (builtins.input, builtins.compile))
 _OF_LISTS = {"pop": _check_pop, "insert": _check_insert, "count": _check_count}

@@ -73,8 +73,23 @@ def set_attribute(target, name, value, line):
     setattr(target, name, value)
 
 
-def raising(line):
+_RAISED = set(
+    "IndexError ValueError TypeError KeyError AttributeError NameError AssertionError BaseException KeyboardInterrupt Exception StopIteration "
+    "OverflowError ZeroDivisionError EnvironmentError IOError OSError MemoryError UnboundLocalError RuntimeError NotImplementedError "
+    "IndentationError RuntimeWarning".split()
+)
+
+
+def raising(line, name=None, kind=None):
+    """Before `raise name(...)`; kind() is what the name stands for."""
     own = graph()
+    if own is not None and kind is not None:
+        try:
+            supported = not isinstance(kind(), type) or kind().__module__ != "builtins" or kind().__name__ in _RAISED
+        except NameError:
+            supported = False
+        if not supported:
+            raise Forbidden(f"Unsupported exception type: {name}. Raise only support some Python standard exception types.")
     if own is not None and len(own.scopes) > 1:
         if not own.inputs:  # all is constant, and the condition is known where it runs
             raise Uncaptured("'raise' where a condition depends on a tensor", line)
@@ -92,10 +107,14 @@ def raised(error):
 
 
 def isinstance_(x, types_):
-    """isinstance() of what is written as None or as a list."""
+    """isinstance(), which says in MindSpore's words that the second argument is no type."""
     if types_ is None:
         raise TypeError("The type 'None' is not supported for 'isinstance'")
-    raise TypeError("The second arg of 'isinstance' must be a type or a tuple of types, but got a list")
+    try:
+        return isinstance(x, types_)
+    except TypeError:
+        told = "The second arg of 'isinstance' must be a type or a tuple of types, but got"
+        raise TypeError(f"isinstance() arg 2 must be a type or tuple of types. {told} a {type(types_).__name__}") from None
 
 
 def told(x):

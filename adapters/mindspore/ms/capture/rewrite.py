@@ -361,11 +361,14 @@ class _Function(ast.NodeTransformer):
         return [body, get, put, self._run("for_", arguments, node)]
 
     def visit_Raise(self, node):
+        kind = node.exc
         self.generic_visit(node)
         if node.exc is None:
             return node
+        called = kind.func if isinstance(kind, ast.Call) else kind
+        of = [_text(called.id), _thunk(_load(called.id))] if isinstance(called, ast.Name) else []
         node.exc = ast.copy_location(_flow("raised", node.exc), node.exc)
-        check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno))), node)
+        check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno), *of)), node)
         return [check, node]
 
     def visit_FunctionDef(self, node):
@@ -404,9 +407,7 @@ class _Function(ast.NodeTransformer):
             return node
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
-            of = node.args[1]
-            if isinstance(of, ast.List) or isinstance(of, ast.Constant) and of.value is None:
-                return ast.copy_location(_flow("isinstance_", *node.args), node)
+            return ast.copy_location(_flow("isinstance_", *node.args), node)
         if isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS or _is_flow(node.func):
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "has_key":

@@ -49,8 +49,14 @@ def ms_class(cls):
     """Decorates a class whose attributes and methods are used inside captured functions."""
     if not isinstance(cls, type):
         raise TypeError(f"Decorator ms_class can only be used for class type, but got {cls}.")
+    if hasattr(cls, "cells_and_names"):
+        cls.__call__ = _no_ms_class
     cls.__ms_class__ = True
     return cls
+
+
+def _no_ms_class(self, *inputs, **kwargs):
+    raise TypeError(f"Decorator ms_class is used for user-defined classes and cannot be used for nn.Cell: {type(self).__name__}.")
 
 
 jit_class = ms_class

@@ -287,6 +287,8 @@ class Cell(Accepted):
         if param is not None and param.name == DEFAULT_NAME:
             param.name = param_name
         self._params[param_name] = param
+        if param is not None:
+            param.held = True
 
     # ---- parameters and children ----
 
