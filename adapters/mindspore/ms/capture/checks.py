@@ -21,6 +21,10 @@ def check(function, arguments, keywords, line):
         place = place_of(line)
         text = linecache.getline(place.rsplit(":", 1)[0], line).strip()
         raise NameError(f"The builtin function 'divmod' of python is not supported in graph mode.\nIn file {place}\n    {text}")
+    if function is str:
+        if any(map(is_symbolic, arguments)):
+            raise TypeError("str() does not support non-constant input.")
+        return tuple(map(told, arguments))
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if type(owner) is list and (name in _OF_LISTS):
         _OF_LISTS[name](owner, *arguments)

@@ -158,11 +158,9 @@ class Cell(Accepted):
         return param if self._cast_to is None else self._cast(param)
 
     def compile(self, *inputs):
-        """Compiles the cell for these inputs, where the mode is GRAPH_MODE."""
+        """Compiles the cell for these inputs; returns what tells them from others that it is compiled for."""
         self.check_names()
-        prepare = getattr(core.graph_entry, "compile", None)
-        if prepare is not None:
-            prepare(self, inputs)
+        return core.graph_entry.compile(self, inputs)
 
     def compile_and_run(self, *inputs):
         return self(*inputs)
