@@ -33,6 +33,13 @@ def setitem(container, index, value):
     return container
 
 
+def put_back(container, index, value):
+    """What the name holds after an element of container[index], now value, was written; a part of a tensor is a copy."""
+    if not isinstance(container, Tensor) and container[index] is not value:
+        container[index] = value
+    return container
+
+
 def member(target, name):
     """What a captured function writes elements of: of a Cell's members only Parameters can be, lists and dictionaries cannot."""
     if graph() is not None and hasattr(target, "_cells"):
@@ -85,10 +92,11 @@ def raising(line, name=None, kind=None):
     own = graph()
     if own is not None and kind is not None:
         try:
-            supported = not isinstance(kind(), type) or kind().__module__ != "builtins" or kind().__name__ in _RAISED
+            kind = kind()
+            known = not isinstance(kind, type) or kind.__module__ != "builtins" or kind.__name__ in _RAISED
         except NameError:
-            supported = False
-        if not supported:
+            known = False
+        if not known:
             raise Forbidden(f"Unsupported exception type: {name}. Raise only support some Python standard exception types.")
     if own is not None and len(own.scopes) > 1:
         if not own.inputs:  # all is constant, and the condition is known where it runs

@@ -200,9 +200,14 @@ class _Stores(ast.NodeTransformer):
     def _store(self, target, value, like):
         if isinstance(target, ast.Subscript):
             index = target.slice
-            made = _flow("setitem", _member(target.value) or target.value, _index(index), value)
-            if isinstance(target.value, ast.Name):
-                return ast.copy_location(ast.Assign([ast.Name(target.value.id, ast.Store())], made), like)
+            made, of = _flow("setitem", _member(target.value) or target.value, _index(index), value), target.value
+            root = of
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            while isinstance(root, ast.Name) and of is not root:  # xs[i][j] = v: the new xs[i] goes into xs
+                made, of = _flow("put_back", of.value, _index(of.slice), made), of.value
+            if isinstance(of, ast.Name):
+                return ast.copy_location(ast.Assign([ast.Name(of.id, ast.Store())], made), like)
             return ast.copy_location(ast.Expr(made), like)
         if isinstance(target, ast.Attribute):
             made = _flow("set_attribute", target.value, _text(target.attr), value, _text(like.lineno))

@@ -368,3 +368,30 @@ def test_str_of_an_input():
 
     with pytest.raises(TypeError, match="does not support non-constant input"):
         function(Tensor([1, 2]))
+
+
+def test_elements_of_tensors_in_lists_are_written_in_loops():
+    @ms_function
+    def function(rows, k, n):
+        while k < n:
+            for i in range(2):
+                rows[i][k] += 10
+            k += 1
+        return rows
+
+    rows = [Tensor([1, 2, 3]), Tensor([4, 5, 6])]
+    made = function(rows, Tensor(0), Tensor(2))
+    assert [each.asnumpy().tolist() for each in made] == [[11, 12, 3], [14, 15, 6]]
+
+
+def test_elements_of_lists_in_lists_and_tuples_are_written():
+    @ms_function
+    def function(x):
+        rows, pair = [[x, 2], [3, 4]], ([5], 6)
+        rows[1][0] = x + 1
+        rows[0][1] += 7
+        pair[0][0] = x
+        return rows, pair
+
+    rows, pair = function(Tensor(1))
+    assert rows[0][1] == 9 and rows[1][0].asnumpy() == 2 and rows[1][1] == 4 and pair[0][0].asnumpy() == 1 and pair[1] == 6
