@@ -58,9 +58,7 @@ def test_a_kernel_is_an_operator(kernel, kind, mode):
     assert np.allclose(Net()(Tensor(A), Tensor(B)).asnumpy(), wanted(kernel), atol=1e-6)
 
 
-def test_what_is_no_function():
-    with pytest.raises(ValueError):
-        ms_kernel(3)
+def test_a_decorator_with_settings():
     assert ms_kernel(reg_info=None)(lambda x: x)(4) == 4
 
 

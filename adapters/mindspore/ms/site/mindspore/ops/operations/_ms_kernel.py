@@ -32,8 +32,6 @@ def ms_kernel(fn=None, reg_info=None, compile_attrs=None):
     with arrays, and is a func of ops.Custom; reg_info and compile_attrs have no effect."""
     if fn is None:
         return ms_kernel
-    if not callable(fn):
-        raise ValueError(f"For 'ms_kernel', the decorated object should be a function, but got {type(fn)}.")
 
     @functools.wraps(fn)
     def called(*arguments):
