@@ -37,6 +37,9 @@ def activation_of(activation, owner):
 class Dense(Cell):
     """activation(x @ weight^T + bias)"""
 
+    _held = {"matmul": lambda self: P.MatMul(transpose_b=True), "bias_add": lambda self: P.BiasAdd(), "cast": lambda self: P.Cast(),
+           "reshape": lambda self: P.Reshape(), "shape_op": lambda self: P.Shape()}  # fmt: skip
+
     def __init__(
         self, in_channels, out_channels, weight_init="normal", bias_init="zeros", has_bias=True, activation=None
     ):
@@ -98,6 +101,7 @@ class Dropout(Cell):
     """x while it does not train; else elements kept with keep_prob and divided by it. Older releases also take seed0, seed1."""
 
     draws = True  # random numbers, while it trains: their state is part of checkpoints
+    _held = {"dropout": lambda self: P.Dropout(self.keep_prob)}
 
     def __init__(self, keep_prob=0.5, *others, seed0=0, seed1=0, dtype=mstype.float32, p=None):
         super().__init__()
