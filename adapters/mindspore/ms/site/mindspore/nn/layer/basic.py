@@ -38,7 +38,7 @@ class Dense(Cell):
     """activation(x @ weight^T + bias)"""
 
     _held = {"matmul": lambda self: P.MatMul(transpose_b=True), "bias_add": lambda self: P.BiasAdd(), "cast": lambda self: P.Cast(),
-           "reshape": lambda self: P.Reshape(), "shape_op": lambda self: P.Shape()}  # fmt: skip
+             "reshape": lambda self: P.Reshape(), "shape_op": lambda self: P.Shape()}  # fmt: skip
 
     def __init__(
         self, in_channels, out_channels, weight_init="normal", bias_init="zeros", has_bias=True, activation=None

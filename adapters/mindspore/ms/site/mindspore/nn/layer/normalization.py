@@ -14,7 +14,7 @@ class _BatchNorm(Cell):
     """By the batch's statistics while it trains, by running ones (momentum * old + (1 - momentum) * new) else."""
 
     _held = {"bn_train": lambda self: P.BatchNorm(True, self.eps, 1.0 - self.momentum, self.data_format),
-           "bn_infer": lambda self: P.BatchNorm(False, self.eps, data_format=self.data_format)}  # fmt: skip
+             "bn_infer": lambda self: P.BatchNorm(False, self.eps, data_format=self.data_format)}  # fmt: skip
     ranks = (4,)
 
     def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",

@@ -14,7 +14,7 @@ class LossBase(Cell):
     """The base of losses: get_loss(x, weights) reduces what construct computes."""
 
     _held = {"reduce_mean": lambda self: P.ReduceMean(), "reduce_sum": lambda self: P.ReduceSum(),
-           "mul": lambda self: P.Mul(), "cast": lambda self: P.Cast()}  # fmt: skip
+             "mul": lambda self: P.Mul(), "cast": lambda self: P.Cast()}  # fmt: skip
 
     def __init__(self, reduction="mean"):
         super().__init__()
@@ -136,8 +136,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     (is_grad=True, sparse=False, reduction=None, smooth_factor=0, num_classes=2), and is_grad with sparse gives the gradient."""
 
     _held = {"softmax_cross_entropy": lambda self: P.SoftmaxCrossEntropyWithLogits(), "one_hot": lambda self: P.OneHot(),
-           "sparse_softmax_cross_entropy": lambda self: P.SparseSoftmaxCrossEntropyWithLogits(),
-           "on_value": lambda self: Tensor(1.0, mstype.float32), "off_value": lambda self: Tensor(0.0, mstype.float32)}  # fmt: skip
+             "sparse_softmax_cross_entropy": lambda self: P.SparseSoftmaxCrossEntropyWithLogits(),
+             "on_value": lambda self: Tensor(1.0, mstype.float32), "off_value": lambda self: Tensor(0.0, mstype.float32)}  # fmt: skip
 
     def __init__(self, *args, **kwargs):
         old = not level.at_least("1.1") or bool({"is_grad", "smooth_factor", "num_classes"} & set(kwargs))

@@ -97,7 +97,7 @@ class Optimizer(Cell):
     """The base: a subclass has update(), which makes new values of a parameter and its slots, or a construct() of its own."""
 
     _held = {"global_step_increase_tensor": lambda self: Tensor(1, mstype.int32), "assignadd": lambda self: P.AssignAdd(),
-           "cast": lambda self: P.Cast()}  # fmt: skip
+             "cast": lambda self: P.Cast()}  # fmt: skip
     _support_parallel_optimizer = False
     map_, map_reverse = composite.Map(), composite.Map(None, True)
     hyper_map, hyper_map_reverse = composite.HyperMap(), composite.HyperMap(None, True)

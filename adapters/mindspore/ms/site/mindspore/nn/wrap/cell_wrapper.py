@@ -76,7 +76,7 @@ class TrainOneStepCell(Cell):
     """One step: the loss, its gradients times sens, in data parallel those of all ranks, the optimizer. Returns the loss."""
 
     _held = {"depend": lambda self: P.Depend(), "fill": lambda self: P.Fill(), "shape": lambda self: P.Shape(),
-           "dtype": lambda self: P.DType(), "cast": lambda self: P.Cast()}  # fmt: skip
+             "dtype": lambda self: P.DType(), "cast": lambda self: P.Cast()}  # fmt: skip
 
     def __init__(self, network, optimizer, sens=1.0):
         super().__init__(auto_prefix=False)

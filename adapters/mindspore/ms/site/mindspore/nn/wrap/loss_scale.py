@@ -59,8 +59,8 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """One step whose loss is scaled: (loss, overflow, scale). A step that overflows changes no parameter."""
 
     _held = {"base": lambda self: Tensor(1, mstype.float32), "reduce_sum": lambda self: P.ReduceSum(keep_dims=False),
-           "less_equal": lambda self: P.LessEqual(), "reduce_all": lambda self: P.ReduceAll(keep_dims=False),
-           "reduce_any": lambda self: P.ReduceAny(keep_dims=False), "logic_not": lambda self: P.LogicalNot()}  # fmt: skip
+             "less_equal": lambda self: P.LessEqual(), "reduce_all": lambda self: P.ReduceAll(keep_dims=False),
+             "reduce_any": lambda self: P.ReduceAny(keep_dims=False), "logic_not": lambda self: P.LogicalNot()}  # fmt: skip
 
     def __init__(self, network, optimizer, scale_sense=None, scale_update_cell=None):
         super().__init__(network, optimizer, sens=None)
