@@ -32,7 +32,12 @@ struct Match {
 std::vector<std::string> lookups(const std::string& name) {
   std::vector<std::string> found = {name};
   size_t colon = name.find(':');
-  if (colon == name.npos) return found;
+  if (colon == name.npos) {  // torch.distributions.normal.Normal is torch.distributions.Normal
+    size_t last = name.rfind('.'), before = last == name.npos ? last : name.rfind('.', last - 1);
+    if (before != name.npos && std::isupper(static_cast<unsigned char>(name[last + 1])))
+      found.push_back(name.substr(0, before) + name.substr(last));
+    return found;
+  }
   std::string klass = name.substr(0, colon), method = name.substr(colon);
   for (std::string_view base :
        {"torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler", "torch.distributions"})
@@ -74,8 +79,10 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
     return std::nullopt;
   std::vector<NodeId> others = bound.stars;
   auto keyword = [&](std::string_view name, NodeId value, NodeId argument) {
-    auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
-                              [&](const TorchParameter& one) { return one.name == name && one.need != Need::rest; });
+    const std::string_view also = name == "axis" ? "dim" : name == "keepdims" ? "keepdim" : name;  // NumPy's names
+    auto known = std::find_if(row.parameters.begin(), row.parameters.end(), [&](const TorchParameter& one) {
+      return (one.name == name || one.name == also) && one.need != Need::rest;
+    });
     if (known != row.parameters.end()) bound.given.try_emplace(known->name, Arguments::Given{value, argument, true});
     return known != row.parameters.end() || has_no_meaning(row.name, name, syntax.text(value)) ||
            (rest && rest->only == "<any>");
@@ -745,6 +752,19 @@ void rewrite_forward(TorchFile& torch, NodeId node) {
   if (super || is_module(torch, object)) torch.replace(kTorchModule, member, "construct", kTorchModule.title.data());
 }
 
+// v *= decay where v stands for a parameter: PyTorch changes the parameter itself.
+void set_in_place(TorchFile& torch, NodeId statement) {
+  const Syntax& syntax = torch.syntax;
+  NodeId left = syntax.child(statement, Field::left), right = syntax.child(statement, Field::right);
+  if (!is_data_of_parameter(syntax, left)) return;
+  NodeId root = syntax.kind(left) == Kind::attribute ? syntax.child(left, Field::object) : left;
+  std::string sign = torch.text.substr(syntax[left].end, syntax[right].begin - syntax[left].end);
+  torch.replace(kTorchNames, statement,
+                fmt::format("{0}.set_data({0}{1}{2})", torch.rendered(root), sign.replace(sign.find('='), 1, ""),
+                            transformed(torch, "operand", right, torch.rendered(right))),
+                "an assignment in place sets the parameter");
+}
+
 void join_subscripts(TorchFile& torch, NodeId target) {
   const Syntax& syntax = torch.syntax;
   NodeId inner = syntax.child(target, Field::value);
@@ -797,6 +817,7 @@ void rewrite_calls(TorchFile& torch) {
     if (syntax.kind(node) == Kind::expression_statement && syntax.kind(syntax.first(node)) == Kind::call &&
         torch.rendered(node).find_first_of("(=") == std::string::npos)
       torch.drop(kTorchNames, node, "nothing is left to do");
+    if (syntax.kind(node) == Kind::augmented_assignment) set_in_place(torch, node);
     if (syntax.kind(node) != Kind::assignment) continue;
     join_subscripts(torch, syntax.child(node, Field::left));
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);

@@ -58,14 +58,15 @@ class Dense(Cell):
             raise ValueError(
                 f"For 'Dense', the last size of x must be {self.in_channels}, but got shape {tuple(shape)}."
             )
-        if len(shape) != 2:
+        rows = len(shape) == 2 or (len(shape) > 2 and core.here.recorder is None)  # recorded, its gradient is one product
+        if not rows:
             x = basic.reshape(x, (-1, shape[-1]))
         x = core.matmul(x, self.weight, transpose_b=True)
         if self.has_bias:
             x = core.add(x, self.bias)
         if self.activation_flag:
             x = self.activation(x)
-        return x if len(shape) == 2 else basic.reshape(x, (*shape[:-1], self.out_channels))
+        return x if rows else basic.reshape(x, (*shape[:-1], self.out_channels))
 
     def extend_repr(self):
         text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
