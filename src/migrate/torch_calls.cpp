@@ -674,6 +674,14 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   return true;
 }
 
+void replace_attribute(TorchFile& torch, NodeId node, const TorchRow& row, const std::string& name) {
+  Match found{&row, {{"self", torch.syntax.span(torch.syntax.child(node, Field::object))}}, {}};
+  auto pieces = expand(torch, found, row.target);
+  if (!pieces) return;
+  write(torch, node, *pieces, shown(name) + " has its counterpart");
+  torch.note(node, shown(name), "migrated");
+}
+
 void rewrite_name(TorchFile& torch, NodeId node) {
   const Syntax& syntax = torch.syntax;
   if (rewrite_inner_tensor(torch, node) || rewrite_rate(torch, node) || drop_switch(torch, node)) return;
@@ -707,15 +715,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     if (method) {
       for (const std::string& one : lookups(name))
         for (const TorchRow& row : torch_rows(one))
-          if (!row.call && !called) {
-            NodeId object = syntax.child(node, Field::object);
-            Match found{&row, {{"self", syntax.span(object)}}, {}};
-            if (auto pieces = expand(torch, found, row.target)) {
-              write(torch, node, *pieces, shown(name) + " has its counterpart");
-              torch.note(node, shown(name), "migrated");
-            }
-            return;
-          }
+          if (!row.call && !called) return replace_attribute(torch, node, row, name);
       continue;
     }
     std::string target = value_target(name);
@@ -729,6 +729,10 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     }
     return;
   }
+  if (called || syntax.kind(node) != Kind::attribute) return;
+  const std::string name = "torch.Tensor:" + std::string(syntax.text(syntax.child(node, Field::attribute)));
+  for (const TorchRow& row : torch_rows(name))  // x.dtype.is_floating_point: what nothing else has
+    if (!row.call && row.only_torch) return replace_attribute(torch, node, row, name);
 }
 
 // class Net(nn.Module): def forward -> def construct; super().forward(x), self.block.forward(x).
