@@ -535,15 +535,19 @@ bool in_import(const Syntax& syntax, NodeId node) {
   return false;
 }
 
-// The class names that an isinstance() around the node gives the object whose text this is.
+// The class names that an isinstance(), or a condition on the name of its class, gives the object whose text this is.
 std::vector<std::string> narrowed(TorchFile& torch, NodeId node, std::string_view object) {
   const Syntax& syntax = torch.syntax;
+  const bool by_name = torch.file.holds(std::string(object) + ".__class__.__name__");  // classname.find("BatchNorm")
   std::vector<std::string> found;
   for (NodeId up = syntax.parent(node); up != kNoNode && found.empty(); up = syntax.parent(up)) {
     if (syntax.kind(up) != Kind::if_statement && syntax.kind(up) != Kind::elif_clause) continue;
     NodeId condition = syntax.child(up, Field::condition), body = syntax.child(up, Field::consequence);
     if (body == kNoNode || node < body || node >= syntax[body].after) continue;
     for (NodeId at = condition; at < syntax[condition].after; ++at) {
+      std::string word;
+      if (by_name && syntax.kind(at) == Kind::string && string_value(syntax, at, word))
+        found.push_back("torch.nn." + word);
       if (syntax.kind(at) != Kind::call || syntax.text(syntax.child(at, Field::function)) != "isinstance") continue;
       std::vector<NodeId> arguments = syntax.children(syntax.child(at, Field::arguments));
       if (arguments.size() != 2 || syntax.text(arguments[0]) != object) continue;
@@ -659,7 +663,8 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   if (syntax.kind(node) != Kind::attribute) return false;
   std::string_view member = syntax.text(syntax.child(node, Field::attribute));
   NodeId object = syntax.child(node, Field::object);
-  if (member == "grad" && torch.file.holds(".backward(")) {
+  const bool called = syntax.kind(syntax.parent(node)) == Kind::call && syntax[node].field == Field::function;
+  if (member == "grad" && !called && torch.file.holds(".backward(")) {
     torch.leave(node, "torch.Tensor.grad",
                 "gradients are what ops.value_and_grad gives, in the order of the parameters");
     return true;
@@ -805,7 +810,7 @@ void rewrite_calls(TorchFile& torch) {
   for (NodeId node = syntax.size(); node-- > 0;) {
     switch (syntax.kind(node)) {
       case Kind::call:
-        if (!is_training_call(torch, node)) rewrite_call(torch, node);
+        if (!is_training_call(torch, node) && !is_gradient_call(torch, node)) rewrite_call(torch, node);
         break;
       case Kind::function_definition: rewrite_forward(torch, node); break;
       case Kind::attribute:
@@ -822,6 +827,10 @@ void rewrite_calls(TorchFile& torch) {
         torch.rendered(node).find_first_of("(=") == std::string::npos)
       torch.drop(kTorchNames, node, "nothing is left to do");
     if (syntax.kind(node) == Kind::augmented_assignment) set_in_place(torch, node);
+    std::string word;
+    if (syntax.kind(node) == Kind::string && string_value(syntax, node, word) && word == "Linear" &&
+        syntax.ancestor(node, Kind::comparison_operator) != kNoNode && torch.file.holds(".__class__.__name__"))
+      torch.replace(kTorchNames, node, "'Dense'", "the name of a class");
     if (syntax.kind(node) != Kind::assignment) continue;
     join_subscripts(torch, syntax.child(node, Field::left));
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
