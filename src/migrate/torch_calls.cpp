@@ -483,8 +483,27 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   return found;
 }
 
+bool is_imported(TorchFile& torch, NodeId name) {
+  uint32_t scope = kNoScope;
+  std::vector<uint32_t> bindings = torch.file.module.lookup(torch.syntax.text(name), name, scope);
+  return std::any_of(bindings.begin(), bindings.end(),
+                     [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::from_import; });
+}
+
+// act() of a variable that may hold one of several classes: they are translated where the variable gets them.
+bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string>& names) {
+  const Syntax& syntax = torch.syntax;
+  NodeId callee = syntax.child(call, Field::function);
+  if (syntax.kind(callee) != Kind::identifier || names.size() < 2 || is_imported(torch, callee)) return false;
+  if (!syntax.children(syntax.child(call, Field::arguments)).empty())
+    torch.leave(call, shown(names[0]), "it may be " + shown(names[1]) + " as well: write a call for each");
+  return true;
+}
+
 void rewrite_call(TorchFile& torch, NodeId call) {
-  for (const std::string& name : call_names(torch, call)) {
+  const std::vector<std::string> names = call_names(torch, call);
+  if (keeps_variable(torch, call, names)) return;
+  for (const std::string& name : names) {
     const std::vector<TorchRow>& rows = rows_of(name);
     const TorchRow* refused = nullptr;
     bool done = false;
@@ -616,9 +635,8 @@ bool rewrite_rate(TorchFile& torch, NodeId attribute) {
     std::string_view left = syntax.text(syntax.child(assignment, Field::left));
     if (syntax.kind(assignment) == Kind::assignment && (left == target + "['lr']" || left == target + "[\"lr\"]")) {
       std::string value = torch.rendered(syntax.child(assignment, Field::right));
-      torch.replace(kTorchNames, group,
-                    fmt::format("{}.learning_rate.set_data(ms.Tensor({}, ms.float32))", optimizer, value),
-                    "the learning rate is a parameter of the optimizer");
+      torch.replace(kTorchNames, group, fmt::format("set_rates({}, {})", optimizer, value),
+                    "the learning rates are parameters of the optimizer");
       torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
       return true;
     }
@@ -707,14 +725,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
       return;  // goes with its call
     }
     // A variable that holds the thing keeps its own name.
-    if (syntax.kind(node) == Kind::identifier) {
-      uint32_t scope = kNoScope;
-      std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
-      bool imported = std::any_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
-        return torch.file.module.bindings()[index].how == Bound::from_import;
-      });
-      if (!imported) continue;
-    }
+    if (syntax.kind(node) == Kind::identifier && !is_imported(torch, node)) continue;
     const std::vector<TorchRow>& own = rows_of(name);
     if (called && !method && (own.empty() || own.back().call)) return;  // the call decides
     if (method) {
