@@ -146,6 +146,10 @@ class Parameter(Tensor):
             return self
         return core.assign(self, promote.cast(data, own))
 
+    def set_parameter_data(self, data, slice_shape=False):
+        """set_data as releases before 1.0 call it."""
+        return self.set_data(data, slice_shape)
+
     def _take(self, made):
         core.assign(self, made)
 

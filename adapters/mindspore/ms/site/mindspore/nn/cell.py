@@ -167,6 +167,13 @@ class Cell(Accepted):
 
     # ---- attributes ----
 
+    # What classes of a script's own that derive from this one call in their construct: {name: its maker}.
+    _held = {}
+
+    @classmethod
+    def _maker(cls, name):
+        return next((each.__dict__["_held"][name] for each in cls.__mro__ if name in each.__dict__.get("_held", ())), None)
+
     def __getattr__(self, name):
         own = self.__dict__
         if name in own.get("_cells", ()):
@@ -174,6 +181,10 @@ class Cell(Accepted):
         if name in own.get("_params", ()):
             found = own["_params"][name]
             return found if own["_cast_to"] is None else self._cast(found)
+        maker = self._maker(name) if "_cells" in own else None
+        if maker is not None:
+            object.__setattr__(self, name, maker(self))
+            return own[name]
         hint = "" if "_cells" in own else " Please call super().__init__() in its __init__ first."
         if core.here.recorder is not None and core.here.recorder.symbolic:
             hint += f" External object has no attribute {name}."
