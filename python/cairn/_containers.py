@@ -17,12 +17,13 @@ def grouped(ports):
 def packed(name, value, parts, dtype, rank):
     given = value is not None
     sequence = ":ranks" in parts
+    lacking = not given and not sequence  # zeros of no element, or the scalar that it would be
     elements = [np.asarray(x) for x in (value if sequence and given else [value] if given else [])]
-    empty = [] if elements else [np.empty(0, dtype)]
-    dims = [size for x in elements for size in x.shape]
+    empty = [] if elements else [np.zeros(int(sequence or rank == 0), dtype)]  # as a list of scalars needs one to be typed
+    dims = [0] * rank if lacking else [size for x in elements for size in x.shape]
     made = {
         name: np.concatenate([x.ravel() for x in elements] + empty),
-        f"{name}:dims": np.array(dims if elements or sequence else [0] * max(rank, 1), np.int64),
+        f"{name}:dims": np.array(dims, np.int64),
         f"{name}:ranks": np.array([x.ndim for x in elements], np.int64),
         f"{name}:given": np.array(given),
     }
@@ -54,7 +55,7 @@ def run(model, arguments, max_seconds):
         given = dict(zip(groups, arguments, strict=True))
     for name, parts in groups.items():
         if parts and name in given and f"{name}:dims" not in given:
-            rank = (ports[f"{name}:dims"].shape or [1])[0] or 0
-            given |= packed(name, given[name], parts, ports[name].dtype, rank)
+            (rank,) = ports[f"{name}:dims"].shape
+            given |= packed(name, given[name], parts, ports[name].dtype, 1 if rank is None else rank)
     results = model._run(given, max_seconds=max_seconds)
     return {name: unpacked(name, results, parts) if parts else results[name] for name, parts in grouped(model.outputs).items()}

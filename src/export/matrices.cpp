@@ -13,9 +13,7 @@ Var size_at(Var x, int64_t axis) {
   const Var size = dims_of(x).apply("slice", {{b, b.ints({from})}, {b, b.ints({from + 1})}});
   return size.apply("reshape", {{b, b.ints({})}});
 }
-Var count_to(Var size) {
-  return i64(*size.builder, 0).apply("iota", {size, i64(*size.builder, 1)}, {{"dtype", kI64}});
-}
+Var count_to(Var size) { return i64(*size.builder, 0).apply("iota", {size, i64(*size.builder, 1)}, {{"dtype", kI64}}); }
 /// x with a dim of 1 at the end, or before the last.
 Var column(Var x) { return x.apply("reshape", {{*x.builder, x.builder->ints({-1, 1})}}); }
 Var transposed(Var x) {
@@ -53,8 +51,7 @@ Var for_columns(Var count, Var state, const std::vector<Value*>& taken,
       },
       [&](Builder& in, const std::vector<Value*>& now) {
         const Var j(in, now[0]);
-        return std::vector<Value*>{(j + 1).value,
-                                   body(in, j, Var(in, now[1]), {now.begin() + 3, now.end()}).value};
+        return std::vector<Value*>{(j + 1).value, body(in, j, Var(in, now[1]), {now.begin() + 3, now.end()}).value};
       });
   return {b, made[1]};
 }
@@ -63,18 +60,20 @@ Var for_columns(Var count, Var state, const std::vector<Value*>& taken,
 Var solved(Var a, Var b) {
   const Var n = size_at(a, -1), all = n + size_at(b, -1);
   const Var both = a.apply("concat", {b}, {{"axis", static_cast<int64_t>(a.shape().rank()) - 1}});
-  const Var left = for_columns(n, both, {n.value, all.value}, [](Builder& in, Var j, Var m, const std::vector<Value*>& with) {
-    const Var rows = column(count_to({in, with[0]})), at_row = rows.apply("equal", {j});
-    const Var at_column = count_to({in, with[1]}).apply("equal", {j});
-    const Var here = picked(at_column, m, -1);  // [.., n, 1]
-    const Var size = select(rows < j, here.number(-1), abs(here));
-    const Var pivot = size.apply("arg_max", {}, {{"axis", static_cast<int64_t>(m.shape().rank()) - 2}, {"keep_dims", true}});
-    const Var at_pivot = rows.apply("equal", {cast(pivot, kI64)});
-    const Var chosen = picked(at_pivot, m, -2), other = picked(at_row, m, -2);
-    const Var swapped = select(at_row, chosen, select(at_pivot, other, m));
-    const Var row = chosen / picked(at_column, chosen, -1);
-    return select(at_row, row, swapped - picked(at_column, swapped, -1) * row);
-  });
+  const Var left =
+      for_columns(n, both, {n.value, all.value}, [](Builder& in, Var j, Var m, const std::vector<Value*>& with) {
+        const Var rows = column(count_to({in, with[0]})), at_row = rows.apply("equal", {j});
+        const Var at_column = count_to({in, with[1]}).apply("equal", {j});
+        const Var here = picked(at_column, m, -1);  // [.., n, 1]
+        const Var size = select(rows < j, here.number(-1), abs(here));
+        const Var pivot =
+            size.apply("arg_max", {}, {{"axis", static_cast<int64_t>(m.shape().rank()) - 2}, {"keep_dims", true}});
+        const Var at_pivot = rows.apply("equal", {cast(pivot, kI64)});
+        const Var chosen = picked(at_pivot, m, -2), other = picked(at_row, m, -2);
+        const Var swapped = select(at_row, chosen, select(at_pivot, other, m));
+        const Var row = chosen / picked(at_column, chosen, -1);
+        return select(at_row, row, swapped - picked(at_column, swapped, -1) * row);
+      });
   return columns(left, n, all);
 }
 
@@ -92,20 +91,23 @@ Var unit_like(Var a) {
 /// Zeros of the leading dims of x, as matrices of one element.
 Var zeros_of_batch(Var x) {
   const Var zeros = zeros_like(x);
-  return reduce_sum(zeros, {static_cast<int64_t>(x.shape().rank()) - 2, static_cast<int64_t>(x.shape().rank()) - 1}, true);
+  return reduce_sum(zeros, {static_cast<int64_t>(x.shape().rank()) - 2, static_cast<int64_t>(x.shape().rank()) - 1},
+                    true);
 }
 
 /// Column j of L is (a - L L^T)'s, divided by the root of its diagonal element.
 Var cholesky(Var a) {
   const Var n = size_at(a, -1);
-  return for_columns(n, zeros_like(a), {n.value, a.value}, [](Builder& in, Var j, Var l, const std::vector<Value*>& with) {
-    const Var across = count_to({in, with[0]}), down = column(across), x(in, with[1]);
-    const Var at_column = across.apply("equal", {j}), at_row = down.apply("equal", {j});
-    const Var row = picked(at_row, l, -2);  // row j of L
-    const Var rest = picked(at_column, x, -1) - reduce_sum(l * row, {static_cast<int64_t>(l.shape().rank()) - 1}, true);
-    const Var made = rest / sqrt(picked(at_row, rest, -2));
-    return select(at_column.apply("and", {down.apply("greater_equal", {j})}), made, l);
-  });
+  return for_columns(
+      n, zeros_like(a), {n.value, a.value}, [](Builder& in, Var j, Var l, const std::vector<Value*>& with) {
+        const Var across = count_to({in, with[0]}), down = column(across), x(in, with[1]);
+        const Var at_column = across.apply("equal", {j}), at_row = down.apply("equal", {j});
+        const Var row = picked(at_row, l, -2);  // row j of L
+        const Var rest =
+            picked(at_column, x, -1) - reduce_sum(l * row, {static_cast<int64_t>(l.shape().rank()) - 1}, true);
+        const Var made = rest / sqrt(picked(at_row, rest, -2));
+        return select(at_column.apply("and", {down.apply("greater_equal", {j})}), made, l);
+      });
 }
 
 }  // namespace

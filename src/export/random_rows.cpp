@@ -57,7 +57,8 @@ void join(const Context& c) {
   Name y = c.in(0);
   const std::string& separator = c.attr().text("separator");
   for (size_t i = 1; i < c.node.inputs.size(); ++i) {
-    if (!separator.empty()) y = c.one("StringConcat", {y, c.graph.constant(Tensor::of<std::string>(kString, {}, {separator}))});
+    if (!separator.empty())
+      y = c.one("StringConcat", {y, c.graph.constant(Tensor::of<std::string>(kString, {}, {separator}))});
     y = c.one("StringConcat", {y, c.in(i)});
   }
   c.out(c.node.inputs.size() == 1 ? c.one("Identity", {y}) : y);

@@ -33,8 +33,7 @@ Value* list_of(Builder& b, Value* values, Value* dims, Value* ranks, const Value
 
 /// A list that holds an empty vector, so that its elements can always be joined.
 Value* vectors(Builder& b, DType dtype) {
-  return b.add("list_push", {empty_list(Type::tensor(dtype, vector_of({})), b),
-                             b.constant(Tensor::zeros(dtype, {0}))});
+  return b.add("list_push", {empty_list(Type::tensor(dtype, vector_of({})), b), b.constant(Tensor::zeros(dtype, {0}))});
 }
 
 /// The values, dims and ranks of a list's elements.
@@ -73,7 +72,8 @@ Value* unpacked(Importer& importer, cairn::Function& main, const ValueInfo& inpu
   };
   const bool one = !input.of_sequence;
   Value* values = part("", *dtype, vector_of({}));
-  Value* dims = part(":dims", kI64, vector_of(one && input.ranked ? Dim(static_cast<int64_t>(input.dims.size())) : Dim()));
+  Value* dims =
+      part(":dims", kI64, vector_of(one && input.ranked ? Dim(static_cast<int64_t>(input.dims.size())) : Dim()));
   Value* ranks = one ? nullptr : part(":ranks", kI64, vector_of({}));
   Value* given = input.kind == Kind::optional ? part(":given", kBool, Shape()) : nullptr;
   Value* value = one ? b.add("reshape", {values, dims}) : list_of(b, values, dims, ranks, input);
@@ -81,7 +81,8 @@ Value* unpacked(Importer& importer, cairn::Function& main, const ValueInfo& inpu
   return value;
 }
 
-void add_result(const Importer& importer, cairn::Function& main, Value* value, std::string_view name, const ValueInfo* declared) {
+void add_result(const Importer& importer, cairn::Function& main, Value* value, std::string_view name,
+                const ValueInfo* declared) {
   Builder b(main.body);
   const auto add = [&](Value* part, const char* suffix) {
     main.body.results.push_back(part);

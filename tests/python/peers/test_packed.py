@@ -51,7 +51,7 @@ def test_a_sequence_goes_in_and_comes_out(given, dtype, tmp_path):
     path = saved(tmp_path, [helper.make_node("SequenceInsert", ["s", "x"], ["y"]), helper.make_node("SequenceLength", ["y"], ["n"])],
                  [sequence("s", None, number), helper.make_tensor_value_info("x", number, ["n", 2])],
                  [sequence("y", None, number), helper.make_tensor_value_info("n", TensorProto.INT64, [])])  # fmt: skip
-    feeds = {"s": [(10 * floats(*dims)).astype(dtype) for dims in given], "x": (10 * floats(3, 2)).astype(dtype)}
+    feeds = {"s": [np.asarray(10 * floats(*dims), dtype) for dims in given], "x": (10 * floats(3, 2)).astype(dtype)}
     found = cairn.load(path).run(feeds)
     expected = through_runtime(path, feeds)
     assert equal(found["y"], expected["y"]) and equal(found["n"], expected["n"])
@@ -71,15 +71,17 @@ def test_elements_of_a_declared_rank_and_texts(tmp_path):
 
 
 @pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("dims", [[None], [], None])
 @pytest.mark.parametrize("of_sequence", [True, False])
-def test_an_optional_is_there_or_not(there, of_sequence, tmp_path):
-    inner = helper.make_tensor_type_proto(FLOAT, [None])
+def test_an_optional_is_there_or_not(there, dims, of_sequence, tmp_path):
+    inner = helper.make_tensor_type_proto(FLOAT, dims)
     if of_sequence:
         inner = helper.make_sequence_type_proto(inner)
     nodes = [helper.make_node("OptionalHasElement", ["x"], ["has"]), helper.make_node("Identity", ["x"], ["y"])]
     path = saved(tmp_path, nodes, [optional("x", inner)],
                  [helper.make_tensor_value_info("has", TensorProto.BOOL, []), optional("y", inner)])  # fmt: skip
-    x = ([floats(3), floats(2)] if of_sequence else floats(3)) if there else None
+    one = np.asarray(floats(*([3] if dims != [] else [])), np.float32)
+    x = ([one, one] if of_sequence else one) if there else None
     found = cairn.load(path).run({"x": x})
     assert bool(found["has"]) == there and equal(found["y"], x)
 
