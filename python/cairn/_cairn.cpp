@@ -171,9 +171,18 @@ class Model {
       check(cairn_model_output(model, i, &port));
       outputs_.push_back(Port::of(port));
     }
+    for (const auto* ports : {&inputs_, &outputs_})
+      for (const Port& one : *ports) packs_ = packs_ || one.name.ends_with(":dims");
   }
 
-  nb::dict run(nb::args arguments, double max_seconds) const {
+  /// Sequences and optionals, which are several ports each, are packed and unpacked in Python.
+  nb::dict run(nb::args arguments, double max_seconds) {
+    if (!packs_) return run_packed(arguments, max_seconds);
+    return nb::cast<nb::dict>(nb::module_::import_("cairn._containers")
+                                  .attr("run")(nb::find(*this), arguments, max_seconds));
+  }
+
+  nb::dict run_packed(nb::args arguments, double max_seconds) const {
     Limit limit(max_seconds);
     std::vector<Output> outputs = run_on(read(arguments));
     nb::dict result;
@@ -255,6 +264,7 @@ class Model {
 
   std::unique_ptr<CairnModel, FreeModel> model_;
   std::vector<Port> inputs_, outputs_;
+  bool packs_ = false;
 };
 
 struct FreeTrainer {
@@ -408,6 +418,7 @@ NB_MODULE(_cairn, module) {
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t, bool>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool, bool>())
+      .def("_run", &Model::run_packed, nb::arg("arguments"), nb::arg("max_seconds") = 0.0)
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "
            "or lists of bytes or str go in, arrays of bytes objects come out. A run that takes longer than max_seconds "

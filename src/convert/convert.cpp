@@ -33,6 +33,24 @@ std::vector<SizeRange> ranges_of(const Type& type) {
   return ranges;
 }
 
+/// Writes the module as an ONNX file, large or external weights beside it; returns the bytes of both.
+uint64_t write_onnx(const Module& module, const Conversion& conversion) {
+  const std::string data_file = std::filesystem::path(conversion.output).filename().string() + ".data";
+  const OnnxModel model = onnx_of(module, data_file, conversion.external_weights);
+  uint64_t bytes = model.bytes.size();
+  if (!model.data.empty())
+    write_file(conversion.output + ".data", [&](const FileSink& sink) {
+      for (const Tensor& tensor : model.data) {
+        const size_t padding = (kOnnxAlignment - tensor.bytes() % kOnnxAlignment) % kOnnxAlignment;
+        sink({static_cast<const char*>(tensor.data()), tensor.bytes()});
+        sink(std::string(padding, '\0'));
+        bytes += tensor.bytes() + padding;
+      }
+    });
+  write_file(conversion.output, model.bytes);
+  return bytes;
+}
+
 bool is_limited(const SizeRange& range) { return range != SizeRange{} && range.low != range.high; }
 
 /// The sizes that the model is converted for: every profile, or the ranges if one of them is bounded.
@@ -300,9 +318,7 @@ Converted convert(const Conversion& given) {
   plan_all(optimised, limits, converted);
   if (conversion.output.empty()) return converted;
   if (conversion.output.ends_with(".onnx")) {
-    const std::string bytes = onnx_of(module);
-    write_file(conversion.output, bytes);
-    converted.bytes = bytes.size();
+    converted.bytes = write_onnx(module, conversion);
     return converted;
   }
   bool ready = loads_faster(module, optimised);

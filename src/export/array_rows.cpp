@@ -263,7 +263,8 @@ bool scales_one_dim(const Node& node) {
   return scale && zero && (*zero == -1 || *zero == *scale);
 }
 
-constexpr Row kArrayRows[] = {{"reduce_sum", reduce<kSum>, nullptr, of_wide_numbers},
+constexpr Row kArrayRows[] = {{"determinant", nullptr, "Det"},
+                              {"reduce_sum", reduce<kSum>, nullptr, of_wide_numbers},
                               {"reduce_mean", reduce<kMean>, nullptr, of_wide_numbers},
                               {"reduce_max", reduce<kMax>},
                               {"reduce_min", reduce<kMin>},

@@ -14,16 +14,32 @@ namespace cairn::onnx_export {
 namespace {
 
 namespace field = onnx::field;
-constexpr int64_t kOperatorSet = 20, kFormat = 9;
+constexpr int64_t kOperatorSet = 20, kLearningSet = 4, kFormat = 9;
 constexpr size_t kLargest = (size_t{1} << 31) - 1;  // of a message
 
-std::string tensor_bytes(const Name& name, const Tensor& tensor) {
+/// Where a tensor lies in another file.
+struct InFile {
+  std::string file;
+  size_t offset = 0;
+};
+
+std::string tensor_bytes(const Name& name, const Tensor& tensor, const InFile& place = {}) {
   std::string bytes;
   protozero::pbf_writer writer(bytes);
   for (const int64_t dim : tensor.dims()) writer.add_int64(field::tensor::dims, dim);
   writer.add_int32(field::tensor::data_type, onnx::type_of(tensor.dtype()));
   if (!name.empty()) writer.add_string(field::tensor::name, name);
-  if (tensor.dtype() == kString) {
+  if (!place.file.empty()) {
+    const auto entry = [&](const char* key, const std::string& value) {
+      std::string pair;
+      protozero::pbf_writer pair_writer(pair);
+      pair_writer.add_string(field::entry::key, key), pair_writer.add_string(field::entry::value, value);
+      writer.add_message(field::tensor::external_data, pair);
+    };
+    entry("location", place.file), entry("offset", std::to_string(place.offset));
+    entry("length", std::to_string(tensor.bytes()));
+    writer.add_int32(field::tensor::data_location, 1);
+  } else if (tensor.dtype() == kString) {
     for (const std::string& text : tensor.values<std::string>()) writer.add_bytes(field::tensor::string_data, text);
   } else {
     writer.add_bytes(field::tensor::raw_data, static_cast<const char*>(tensor.data()), tensor.bytes());
@@ -98,20 +114,21 @@ std::vector<int64_t> to_channels_last(size_t rank) {
   return order;
 }
 
-Graph::Graph(const Module& module) : module_(module), names_(std::make_shared<std::unordered_set<std::string>>()) {
-  for (const std::string& name : module.main().result_names) names_->insert(name);
+Graph::Graph(const Module& module) : module_(module), whole_(std::make_shared<Whole>()) {
+  for (const std::string& name : module.main().result_names) whole_->names.insert(name);
   for (const auto& param : module.main().body.params) {
+    if (param->type.kind == Type::Kind::rng) continue;
     if (!is_port(param->type))
       fail(ErrorKind::unsupported, param->name, "{} is no type of ONNX", to_string(param->type));
-    names_->insert(param->name), places_[param.get()].plain = param->name;
+    whole_->names.insert(param->name), places_[param.get()].plain = param->name;
   }
 }
 
-Graph::Graph(Graph& around) : module_(around.module_), around_(&around), base_(around.base_), names_(around.names_) {}
+Graph::Graph(Graph& around) : module_(around.module_), around_(&around), base_(around.base_), whole_(around.whole_) {}
 
 Name Graph::unique(const std::string& base) {
   std::string name = base;
-  for (size_t i = 1; !names_->insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
+  for (size_t i = 1; !whole_->names.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
   return name;
 }
 
@@ -122,6 +139,9 @@ void Graph::begin(const Node& node) {
 
 std::vector<Name> Graph::add(const char* op, std::vector<Name> inputs, const Settings& settings, size_t results) {
   Written& node = nodes_.emplace_back();
+  constexpr std::string_view kLearning = "ai.onnx.ml:";
+  if (std::string_view(op).starts_with(kLearning))
+    op += kLearning.size(), node.domain = kLearning.substr(0, kLearning.size() - 1), whole_->learning = true;
   node.op = op, node.inputs = std::move(inputs);
   for (size_t i = 0; i < results; ++i) node.outputs.push_back(unique(base_));
   node.name = node.outputs[0];
@@ -196,6 +216,7 @@ std::string Graph::node_bytes() const {
     for (const Name& output : node.outputs) node_writer.add_string(field::node::output, output);
     node_writer.add_string(field::node::name, node.name);
     node_writer.add_string(field::node::op_type, node.op);
+    if (!node.domain.empty()) node_writer.add_string(field::node::domain, node.domain);
     one += node.settings;
     writer.add_message(field::graph::node, one);
   }
@@ -213,41 +234,67 @@ Subgraph Graph::within(const std::vector<Port>& inputs, const std::vector<Port>&
   return {std::move(bytes)};
 }
 
-std::string Graph::graph_bytes() {
+/// The results that are written, with their names: outputs, and the new content of variables.
+std::vector<std::pair<const Value*, Name>> Graph::results() const {
   const Function& main = module_.main();
+  std::vector<std::pair<const Value*, Name>> all;
   for (size_t i = 0; i < main.body.results.size(); ++i) {
-    if (!is_port(main.body.results[i]->type))
-      fail(ErrorKind::unsupported, main.result_names[i], "{} is no type of ONNX",
-           to_string(main.body.results[i]->type));
-    name_output(main.body.results[i], main.result_names[i]);
+    const auto update = std::ranges::find(main.updates, i, &std::pair<size_t, size_t>::first);
+    const Value* result = main.body.results[i];
+    if (result->type.kind == Type::Kind::rng) continue;
+    if (!is_port(result->type))
+      fail(ErrorKind::unsupported, main.result_names[i], "{} is no type of ONNX", to_string(result->type));
+    const bool changes = update != main.updates.end();
+    all.emplace_back(result, changes ? main.body.params[update->second]->name + ":new" : main.result_names[i]);
   }
+  return all;
+}
+
+std::string Graph::graph_bytes(const std::string& data_file, bool external, std::vector<Tensor>& data) {
+  constexpr size_t kSmall = 1024;  // stays in the model
+  const auto all = results();
+  for (const auto& [value, name] : all) name_output(value, name);
   std::string bytes = node_bytes();
+  size_t total = bytes.size(), offset = 0;
+  for (const auto& [name, tensor] : constants_) total += tensor.bytes() + kSmall;
+  external = external || total > kLargest;
   protozero::pbf_writer writer(bytes);
   writer.add_string(field::graph::name, module_.name);
   for (const auto& [name, tensor] : constants_) {
-    if (bytes.size() + tensor.bytes() > kLargest)
-      fail(ErrorKind::unsupported, "", "the model is larger than the 2 GB that an ONNX file holds");
-    writer.add_message(field::graph::initializer, tensor_bytes(name, tensor));
+    InFile place;
+    if (external && tensor.bytes() >= kSmall && tensor.dtype() != kString) {
+      place = {data_file, offset};
+      data.push_back(tensor);
+      offset += (tensor.bytes() + kOnnxAlignment - 1) / kOnnxAlignment * kOnnxAlignment;
+    }
+    writer.add_message(field::graph::initializer, tensor_bytes(name, tensor, place));
   }
-  for (const auto& param : main.body.params)
-    writer.add_message(field::graph::input, port_bytes(param->name, param->type));
-  for (size_t i = 0; i < main.body.results.size(); ++i)
-    writer.add_message(field::graph::output, port_bytes(main.result_names[i], main.body.results[i]->type));
+  if (bytes.size() > kLargest)
+    fail(ErrorKind::unsupported, "", "the model is larger than the 2 GB that an ONNX file holds, without its weights");
+  for (const auto& param : module_.main().body.params)
+    if (param->type.kind != Type::Kind::rng)
+      writer.add_message(field::graph::input, port_bytes(param->name, param->type));
+  for (const auto& [value, name] : all) writer.add_message(field::graph::output, port_bytes(name, value->type));
   return bytes;
 }
 
-std::string Graph::bytes() {
-  std::string bytes, set;
-  protozero::pbf_writer writer(bytes), set_writer(set);
-  const std::string graph = graph_bytes();
+OnnxModel Graph::model(const std::string& data_file, bool external) {
+  OnnxModel model;
+  const std::string graph = graph_bytes(data_file, external, model.data);
+  protozero::pbf_writer writer(model.bytes);
   writer.add_int64(field::model::ir_version, kFormat);
   writer.add_string(field::model::producer_name, "cairn");
   writer.add_string(field::model::producer_version, std::string(kProducer).substr(sizeof "cairn"));
   writer.add_message(field::model::graph, graph);
-  set_writer.add_string(field::opset::domain, "");
-  set_writer.add_int64(field::opset::version, kOperatorSet);
-  writer.add_message(field::model::opset_import, set);
-  return bytes;
+  const auto import = [&](const char* domain, int64_t version) {
+    std::string set;
+    protozero::pbf_writer set_writer(set);
+    set_writer.add_string(field::opset::domain, domain), set_writer.add_int64(field::opset::version, version);
+    writer.add_message(field::model::opset_import, set);
+  };
+  import("", kOperatorSet);
+  if (whole_->learning) import("ai.onnx.ml", kLearningSet);
+  return model;
 }
 
 }  // namespace cairn::onnx_export

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/module.h"
+#include "export/onnx.h"
 
 namespace cairn::onnx_export {
 
@@ -31,6 +31,7 @@ class Graph {
 
   /// Names of nodes made from now on.
   void begin(const Node& node);
+  /// Operators of ai.onnx.ml are named "ai.onnx.ml:LabelEncoder".
   std::vector<Name> add(const char* op, std::vector<Name> inputs, const Settings& settings = {}, size_t results = 1);
   Name one(const char* op, std::vector<Name> inputs, const Settings& settings = {}) {
     return add(op, std::move(inputs), settings)[0];
@@ -50,11 +51,11 @@ class Graph {
   /// A graph within; its results are new names.
   Subgraph within(const std::vector<Port>& inputs, const std::vector<Port>& results);
   /// The whole model.
-  std::string bytes();
+  OnnxModel model(const std::string& data_file, bool external);
 
  private:
   struct Written {
-    std::string op, name;
+    std::string domain, op, name;
     std::vector<Name> inputs, outputs;
     std::string settings;  // as a message's fields
   };
@@ -63,7 +64,8 @@ class Graph {
   };
   std::string node_bytes() const;
   void name_output(const Value* value, const Name& wanted);
-  std::string graph_bytes();
+  std::vector<std::pair<const Value*, Name>> results() const;
+  std::string graph_bytes(const std::string& data_file, bool external, std::vector<Tensor>& data);
 
   const Module& module_;
   Graph* around_ = nullptr;
@@ -71,7 +73,11 @@ class Graph {
   std::vector<Written> nodes_;
   std::vector<std::pair<Name, Tensor>> constants_;  // of the whole model in the outermost graph
   std::unordered_map<const Value*, Place> places_;
-  std::shared_ptr<std::unordered_set<std::string>> names_;
+  struct Whole {
+    std::unordered_set<std::string> names;
+    bool learning = false;  // whether operators of ai.onnx.ml are used
+  };
+  std::shared_ptr<Whole> whole_;
 };
 
 /// The permutation of a tensor of so many dims that puts the last dim second, and its inverse.

@@ -1,5 +1,6 @@
 #include "export/onnx.h"
 
+#include "export/matrices.h"
 #include "export/rows.h"
 #include "frontends/onnx/model.h"
 #include "ir/builder.h"
@@ -43,7 +44,7 @@ void Context::out(Name name, size_t i) const {
 }
 
 const Row* row_for(const Node& node) {
-  for (const auto rows : {element_rows(), array_rows(), window_rows(), control_rows()})
+  for (const auto rows : {element_rows(), array_rows(), window_rows(), control_rows(), random_rows()})
     for (const Row& row : rows)
       if (row.op == node.op->name) return !row.fits || row.fits(node) ? &row : nullptr;
   return nullptr;
@@ -82,12 +83,14 @@ bool expand(Block& body) {
   for (auto& node : nodes) {
     renew(node->inputs);
     for (auto& region : node->regions) any |= expand(*region);
-    if (node->is("constant") || row_for(*node) || !node->op->decompose) {
+    const bool written = node->is("constant") || row_for(*node);
+    builder.sources = node->sources;
+    std::vector<Value*> made;
+    if (!written) made = node->op->decompose ? node->op->decompose(builder, *node) : by_elimination(builder, *node);
+    if (made.empty()) {
       body.nodes.push_back(std::move(node));
       continue;
     }
-    builder.sources = node->sources;
-    const std::vector<Value*> made = node->op->decompose(builder, *node);
     for (size_t i = 0; i < made.size(); ++i) replaced[node->result(i)] = made[i];
     gone.push_back(std::move(node));
   }
@@ -136,20 +139,18 @@ std::vector<Name> write_block(Graph& graph, const Block& block, const std::vecto
 
 }  // namespace onnx_export
 
-std::string onnx_of(const Module& given) {
+OnnxModel onnx_of(const Module& given, const std::string& data_file, bool external) {
   using namespace onnx_export;
   Module module = clone(given);
   // What is quantised stays so: ONNX's way of writing it is that of the rows.
   optimise(module, {.disabled = {"product_of_dequantised", "dequantize_constants"}});
-  if (!module.main().updates.empty())
-    fail(ErrorKind::unsupported, "", "a model that changes its variables has no counterpart in ONNX");
   constexpr int kDeepest = 4;
   for (int depth = 0; depth < kDeepest && expand(module.main().body); ++depth) fold_constants(module.main().body, &module);
   remove_dead(module.main().body, &module);
   refuse_unknown(module);
   Graph graph(module);
   write_nodes(graph, module.main().body);
-  return graph.bytes();
+  return graph.model(data_file, external);
 }
 
 }  // namespace cairn

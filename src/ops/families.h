@@ -29,6 +29,7 @@ std::span<const OpDef> slicing_ops();
 std::span<const OpDef> indexing_ops();
 std::span<const OpDef> image_ops();
 std::span<const OpDef> image_gradient_ops();
+std::span<const OpDef> sampling_ops();
 std::span<const OpDef> suppression_ops();
 std::span<const OpDef> tree_ops();
 std::span<const OpDef> aipp_ops();

@@ -30,10 +30,80 @@ struct Candidate {
   }
 };
 
+// Boxes by columns, filled up to whole blocks with empty ones, so that a block is compared with a box at once.
+class BoxColumns {
+ public:
+  // Whether one of the boxes overlaps this one by more than `iou`.
+  bool overlap(const float* box, float iou) const {
+    const Corners x = corners(box);
+    for (size_t first = 0; first < count_; first += kBlock) {
+      int over = 0;
+      for (size_t i = 0; i < kBlock; ++i) {
+        const Block& b = blocks_[first / kBlock];
+        const float common = std::max(std::min(x.bottom, b.bottom[i]) - std::max(x.top, b.top[i]), 0.0f) *
+                             std::max(std::min(x.right, b.right[i]) - std::max(x.left, b.left[i]), 0.0f);
+        over |= common / (x.area + b.area[i] - common) > iou ? 1 : 0;
+      }
+      if (over != 0) return true;
+    }
+    return false;
+  }
+  void add(const float* box) {
+    if (count_ % kBlock == 0) {
+      blocks_.emplace_back();
+      for (size_t i = 0; i < kBlock; ++i) set(i, kEmpty);
+    }
+    set(count_++ % kBlock, corners(box));
+  }
+
+ private:
+  static constexpr size_t kBlock = 16;
+  static constexpr float kFar = std::numeric_limits<float>::infinity();
+  struct Corners {
+    float top, left, bottom, right, area;
+  };
+  struct Block {
+    std::array<float, kBlock> top, left, bottom, right, area;
+  };
+  static constexpr Corners kEmpty{kFar, kFar, -kFar, -kFar, 1};
+
+  static Corners corners(const float* box) {
+    Corners x{std::min(box[0], box[2]), std::min(box[1], box[3]), std::max(box[0], box[2]), std::max(box[1], box[3]), 0};
+    x.area = (x.bottom - x.top) * (x.right - x.left);
+    return x.area <= 0 ? kEmpty : x;
+  }
+  void set(size_t i, const Corners& x) {
+    Block& b = blocks_.back();
+    b.top[i] = x.top, b.left[i] = x.left, b.bottom[i] = x.bottom, b.right[i] = x.right, b.area[i] = x.area;
+  }
+
+  std::vector<Block> blocks_;
+  size_t count_ = 0;
+};
+
+// The boxes of best score that no better chosen one overlaps by more than `iou`.
+std::vector<Candidate> suppress_hard(const float* boxes, int64_t stride, const std::vector<float>& scores, int64_t most,
+                                     float iou, float least_score) {
+  std::vector<Candidate> candidates, chosen;
+  for (size_t i = 0; i < scores.size(); ++i)
+    if (scores[i] > least_score) candidates.push_back({scores[i], static_cast<int64_t>(i), 0});
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return b < a; });
+  BoxColumns kept;
+  for (const Candidate& next : candidates) {
+    if (static_cast<int64_t>(chosen.size()) >= most) break;
+    const float* box = boxes + next.box * stride;
+    if (kept.overlap(box, iou)) continue;
+    kept.add(box);
+    chosen.push_back(next);
+  }
+  return chosen;
+}
+
 // Non-maximum suppression: the selected boxes, best score first. With `sigma` above 0 (soft NMS), the scores of
 // overlapping boxes are lowered instead of dropping the boxes.
 std::vector<Candidate> suppress(const float* boxes, int64_t stride, const std::vector<float>& scores, int64_t most,
                                 float iou, float least_score, float sigma) {
+  if (!(sigma > 0)) return suppress_hard(boxes, stride, scores, most, iou, least_score);
   std::priority_queue<Candidate> queue;
   for (size_t i = 0; i < scores.size(); ++i)
     if (scores[i] > least_score) queue.push({scores[i], static_cast<int64_t>(i), 0});
@@ -42,15 +112,11 @@ std::vector<Candidate> suppress(const float* boxes, int64_t stride, const std::v
     Candidate next = queue.top();
     queue.pop();
     const float before = next.score;
-    bool dropped = false;
-    for (size_t i = chosen.size(); i-- > next.compared && !dropped;) {
+    for (size_t i = chosen.size(); i-- > next.compared && next.score > least_score;) {
       const float common = overlap(boxes + next.box * stride, boxes + chosen[i].box * stride);
-      if (sigma <= 0 && common > iou) dropped = true;
-      if (sigma > 0) next.score *= common <= iou ? std::exp(-0.5f / sigma * common * common) : 0.0f;
-      if (next.score <= least_score) break;
+      next.score *= common <= iou ? std::exp(-0.5f / sigma * common * common) : 0.0f;
     }
     next.compared = chosen.size();
-    if (dropped) continue;
     if (next.score == before)
       chosen.push_back(next);
     else if (next.score > least_score)

@@ -19,6 +19,7 @@
 #include "engines/cpu/resample.h"
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
+#include "engines/cpu/sampling.h"
 #include "engines/cpu/segments.h"
 #include "engines/cpu/separable.h"
 #include "engines/cpu/tile_step.h"
@@ -69,6 +70,9 @@ constexpr CpuKernel kKernels[] = {
     {"resize", refuses_resize, make_resize},
     {"crop", refuses_crop, make_crop},
     {"crop_gradient", refuses_crop_gradient, make_crop_gradient},
+    {"grid_sample", refuses_grid_sample, make_grid_sample},
+    {"roi_align", refuses_roi_align, make_roi_align},
+    {"roi_align_gradient", refuses_roi_align_gradient, make_roi_align_gradient},
     {"reduce", refuses_reduction, make_reduction},
     {"softmax", refuses_softmax, make_softmax},
     {"layer_norm", refuses_layer_norm, make_layer_norm},

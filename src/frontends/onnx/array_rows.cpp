@@ -22,6 +22,8 @@ void constant(OpContext& c) {
   Tensor value;
   if (auto tensor = c.tensor("value")) {
     value = *tensor;
+  } else if (auto sparse = c.tensor("sparse_value", Attribute::Type::sparse)) {
+    value = *sparse;
   } else if (c.has("value_float")) {
     value = Tensor::scalar_f32(static_cast<float>(c.real("value_float", 0)));
   } else if (c.has("value_int")) {
@@ -31,6 +33,11 @@ void constant(OpContext& c) {
     value = Tensor::of(kF32, {static_cast<int64_t>(numbers.size())}, numbers);
   } else if (c.has("value_ints")) {
     value = Tensor::of_i64(c.integers("value_ints"));
+  } else if (c.has("value_string") || c.has("value_strings")) {
+    const bool one = c.has("value_string");
+    const std::vector<std::string> texts = one ? std::vector{c.text("value_string", "")} : c.texts("value_strings");
+    value = Tensor::of<std::string>(kString, {static_cast<int64_t>(texts.size())}, texts);
+    if (one) value = value.reshaped({});
   } else {
     c.refuse("has none of the values that are supported");
   }

@@ -1,10 +1,10 @@
-// ONNX's ops on boxes, and sampling of images at computed positions.
+// ONNX's ops on boxes, and sampling of images at computed places.
 #include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
-#include "ir/expression.h"
+#include "ops/gradients.h"
 
 namespace cairn::onnx {
 namespace {
@@ -31,138 +31,110 @@ void non_max_suppression(OpContext& c) {
                   scalar(4, b.scalar(-std::numeric_limits<float>::infinity()))})};
 }
 
-/// One spatial dim of GridSample: where the samples lie, and their neighbours with their weights, all [n, samples, 1].
-class GridAxis {
- public:
-  struct Tap {
-    Value *at, *weight;  // a place inside the image; null: 1
-  };
-
-  GridAxis(OpContext& c, Value* grid, int64_t size) : b_(c.b), size_(static_cast<double>(size)) {
-    const std::string mode = c.text("mode", "linear"), padding = c.text("padding_mode", "zeros");
-    const bool cubic = mode == "cubic" || mode == "bicubic";
-    if (mode != "linear" && mode != "bilinear" && mode != "nearest" && !cubic)
-      c.refuse("mode '{}' is not supported", printable(mode));
-    if (padding != "zeros" && padding != "border" && padding != "reflection")
-      fail(ErrorKind::invalid_model, "", "padding_mode '{}' is unknown", printable(padding));
-    const bool corners = c.integer("align_corners", 0) != 0;
-    const double step = (corners ? size_ - 1 : size_) / 2;  // from -1 .. 1 to pixels
-    Value* place = plus(times(plus(grid, 1), step), corners ? 0 : -0.5);
-    if (cubic) {
-      Value *first = b_.add("floor", {place}), *share = b_.add("sub", {place, first});
-      for (int tap = -1; tap <= 2; ++tap) {
-        Value* at = plus(first, tap);
-        if (padding == "border") at = inside(at);
-        if (padding == "reflection") at = reflected(at, corners ? 0 : -0.5, 2 * step);
-        add(at, keys(plus(share, -tap), tap == 0 || tap == 1), padding == "zeros");
-      }
-      return;
-    }
-    if (padding == "border") place = inside(place);
-    if (padding == "reflection") place = reflected(place, corners ? 0 : -0.5, 2 * step);
-    Value* first = b_.add(mode == "nearest" ? "round" : "floor", {place});
-    add(first, nullptr, padding == "zeros");
-    if (mode == "nearest") return;
-    Value* share = b_.add("sub", {place, first});
-    taps_[0].weight = product(taps_[0].weight, plus(times(share, -1), 1), b_);
-    add(plus(first, 1), share, padding == "zeros");
-  }
-  const std::vector<Tap>& taps() const { return taps_; }
-  static Value* product(Value* x, Value* y, Builder& b) {
-    return x == nullptr ? y : y == nullptr ? x : b.add("mul", {x, y});
-  }
-
- private:
-  Value* plus(Value* x, double y) { return y == 0 ? x : b_.add("add", {x, b_.scalar_like(x, y)}); }
-  Value* times(Value* x, double y) { return b_.add("mul", {x, b_.scalar_like(x, y)}); }
-  Value* inside(Value* x) { return b_.add("clip", {x}, {{"low", 0.0}, {"high", size_ - 1}}); }
-
-  /// The weight of Keys' cubic at a distance below 1 (near), or of 1 to 2.
-  Value* keys(Value* distance, bool near) {
-    constexpr double kA = -0.75;
-    const Var d(b_, b_.add("abs", {distance}));
-    return (near ? (d * (kA + 2) - (kA + 3)) * d * d + 1.0 : ((d * kA - 5 * kA) * d + 8 * kA) * d - 4 * kA).value;
-  }
-
-  /// Reflects x repeatedly into the interval from low to low + range.
-  Value* reflected(Value* x, double low, double range) {
-    if (range == 0) return times(x, 0);
-    Value* way = b_.add("mod", {b_.add("abs", {plus(x, -low)}), b_.scalar_like(x, 2 * range)});
-    return plus(times(b_.add("abs", {plus(way, -range)}), -1), low + range);
-  }
-
-  void add(Value* at, Value* weight, bool zeros) {
-    Value* there = inside(at);
-    if (zeros) weight = product(weight, cast_to(b_.add("equal", {at, there}), at->type.dtype, b_), b_);
-    taps_.push_back({there, weight});
-  }
-
-  Builder& b_;
-  double size_;
-  std::vector<Tap> taps_;
-};
+/// x with its channels, dim 1, last.
+Value* channels_last(OpContext& c, Value* x) {
+  std::vector<int64_t> order{0};
+  for (size_t i = 2; i < x->type.shape.rank(); ++i) order.push_back(static_cast<int64_t>(i));
+  order.push_back(1);
+  return transposed(x, order, c.b);
+}
+Value* channels_first(OpContext& c, Value* x) {
+  const auto rank = static_cast<int64_t>(x->type.shape.rank());
+  std::vector<int64_t> order{0, rank - 1};
+  for (int64_t i = 1; i + 1 < rank; ++i) order.push_back(i);
+  return transposed(x, order, c.b);
+}
 
 /// Images [n, c, ..] at places [n, .., dims], the last spatial dim first, each from -1 to 1: [n, c, ..].
 void grid_sample(OpContext& c) {
   c.expect_inputs(2, 2);
-  const size_t rank = c.rank(0), dims = rank - 2;
-  if (c.rank(1) != rank || rank < 3 || rank > 5)
-    c.refuse("images of {} dims and a grid of {} are not supported", rank, c.rank(1));
-  const Shape image = c.in[0]->type.shape, grid = c.in[1]->type.shape;
-  std::vector<int64_t> last_channel{0}, sizes;
-  std::vector<NewDim> flat{{-1, 0}, {1}, {-1, 1}}, wanted{{-1, 0}};
-  int64_t samples = 1;
-  for (size_t i = 2; i < rank; ++i) {
-    if (!image.dims[i].known() || !grid.dims[i - 1].known()) c.refuse("the sizes of image and grid must be known");
-    sizes.push_back(image.dims[i].size);
-    if (sizes.back() < 1 || __builtin_mul_overflow(flat[1].size, sizes.back(), &flat[1].size) ||
-        __builtin_mul_overflow(samples, grid.dims[i - 1].size, &samples))
-      fail(ErrorKind::invalid_model, "", "the image or the grid is too large or empty");
-    last_channel.push_back(static_cast<int64_t>(i));
-    wanted.push_back({grid.dims[i - 1].size});
+  if (c.rank(1) != c.rank(0) || c.rank(0) < 3 || c.rank(0) > 5)
+    c.refuse("images of {} dims and a grid of {} are not supported", c.rank(0), c.rank(1));
+  std::string mode = c.text("mode", "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  if (mode != "linear" && mode != "nearest" && mode != "cubic") c.refuse("mode '{}' is not supported", printable(mode));
+  const std::string padding = c.text("padding_mode", "zeros");
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    fail(ErrorKind::invalid_model, "", "padding_mode '{}' is unknown", printable(padding));
+  const bool corners = c.integer("align_corners", 0) != 0;
+  Value* y = c.b.add("grid_sample", {channels_last(c, c.in[0]), c.in[1]},
+                     {{"mode", mode}, {"padding", padding}, {"coordinates", corners ? "align_corners" : "half_pixel"}});
+  c.out = {channels_first(c, y)};
+}
+
+void roi_align(OpContext& c) {
+  c.expect_inputs(3, 3);
+  const std::string mode = c.text("mode", "avg");
+  if (mode != "avg" && mode != "max") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  if (c.rank(0) != 4) c.refuse("images of {} dims are not supported", c.rank(0));
+  const bool half = c.text("coordinate_transformation_mode", c.opset >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
+  Value* y = c.b.add("roi_align", {channels_last(c, c.in[0]), cast_to(c.in[1], kF32, c.b), c.in[2]},
+                     {{"size", std::vector{c.integer("output_height", 1), c.integer("output_width", 1)}},
+                      {"samples", c.integer("sampling_ratio", 0)},
+                      {"scale", c.real("spatial_scale", 1)},
+                      {"mode", mode},
+                      {"half_pixel", half}});
+  c.out = {channels_first(c, y)};
+}
+
+/// A convolution whose taps lie at computed distances from their places: the pixels there, times the mask, times the kernel.
+void deform_conv(OpContext& c) {
+  c.expect_inputs(3, 5);
+  if (c.rank(0) != 4 || c.rank(1) != 4 || c.rank(2) != 4) c.refuse("images of other than two dims are not supported");
+  const Shape& kernel = c.in[1]->type.shape;
+  if (!c.in[1]->type.is_static() || !c.in[0]->type.shape.dims[1].known()) c.refuse("the sizes of the kernel must be known");
+  const int64_t outputs = kernel.dims[0].size, tall = kernel.dims[2].size, wide = kernel.dims[3].size;
+  const int64_t channels = c.in[0]->type.shape.dims[1].size, groups = c.integer("group", 1), sets = c.integer("offset_group", 1);
+  if (groups < 1 || sets < 1 || channels % groups != 0 || channels % sets != 0 || outputs % groups != 0 ||
+      kernel.dims[1].size != channels / groups)
+    fail(ErrorKind::invalid_model, "", "{} channels and a kernel {} are not of {} groups and {} offset groups", channels,
+         to_string(kernel), groups, sets);
+  const std::vector<int64_t> strides = c.integers("strides", 2, 1), dilations = c.integers("dilations", 2, 1),
+                             pads = c.integers("pads", 4, 0);
+  Builder& b = c.b;
+  const Var x(b, c.in[0]), offset(b, c.in[2]);
+  const DType dtype = x.dtype();
+  const auto number = [&](int64_t size) { return Size(b, size); };
+  const Size batch(x, 0), rows(offset, 2), columns(offset, 3), images = batch * number(sets), taps = number(tall * wide);
+  // Places in pixels without offsets: [rows, columns, taps, (x, y)].
+  std::vector<double> tap, across{static_cast<double>(strides[1]), 0}, down{0, static_cast<double>(strides[0])};
+  for (int64_t i = 0; i < tall * wide; ++i) {
+    tap.push_back(static_cast<double>(i % wide) * static_cast<double>(dilations[1]) - static_cast<double>(pads[1]));
+    tap.push_back(static_cast<double>(i / wide) * static_cast<double>(dilations[0]) - static_cast<double>(pads[0]));
   }
-  last_channel.push_back(1), wanted.push_back({-1, 1});
-  Value* pixels =
-      reshape_to(transposed(c.in[0], last_channel, c.b), {{-1, 0}, flat[1], {-1, static_cast<int>(rank) - 1}}, c.b);
-  Value* places = reshape_to(c.in[1], {{-1, 0}, {samples}, {static_cast<int64_t>(dims)}}, c.b);
-  std::vector<GridAxis> axes;
-  for (size_t i = 0; i < dims; ++i) {
-    const auto column = static_cast<int64_t>(dims - 1 - i);
-    axes.emplace_back(
-        c, c.b.add("slice", {places, c.b.ints({0, 0, column}), c.b.ints({kToTheEnd, kToTheEnd, column + 1})}),
-        sizes[i]);
+  const auto constant = [&](std::vector<int64_t> dims, const std::vector<double>& values) {
+    return cast(Var(b, b.constant(Tensor::of<double>(kF64, std::move(dims), values))), dtype);
+  };
+  const Var base = reshape(cast(counting(rows), dtype), {rows, number(1), number(1), number(1)}) * constant({2}, down) +
+                   reshape(cast(counting(columns), dtype), {columns, number(1), number(1)}) * constant({2}, across) +
+                   constant({tall * wide, 2}, tap);
+  Var place = reshape(offset, {images, taps, number(2), rows, columns});
+  place = place.apply("gather", {Var(b, b.ints({1, 0}))}, {{"axis", int64_t{2}}});
+  place = transpose(place, {0, 3, 4, 1, 2}) + base;
+  const Var pixels = reshape(x, {images, number(channels / sets), Size(x, 2), Size(x, 3)});
+  Var y = transpose(pixels, {0, 2, 3, 1}).apply("grid_sample", {place}, {{"coordinates", "pixel"}});
+  if (c.given(4)) {
+    const Var mask = reshape(Var(b, c.in[4]), {images, taps, rows, columns, number(1)});
+    y = y * transpose(mask, {0, 2, 3, 1, 4});
   }
-  // Floats hold the number of every pixel of so many.
-  const bool exact = places->type.dtype == kF32 && flat[1].size <= 1 << 24;
-  Value* y = nullptr;
-  size_t corners = 1;
-  for (const GridAxis& axis : axes) corners *= axis.taps().size();
-  for (size_t corner = 0; corner < corners; ++corner) {
-    Value *at = nullptr, *weight = nullptr;
-    size_t left = corner;
-    for (size_t i = 0; i < dims; left /= axes[i++].taps().size()) {
-      const GridAxis::Tap& tap = axes[i].taps()[left % axes[i].taps().size()];
-      Value* place = exact ? tap.at : cast_to(tap.at, kI64, c.b);
-      if (at) at = c.b.add("mul", {at, c.b.scalar_like(at, static_cast<double>(sizes[i]))});
-      at = at ? c.b.add("add", {at, place}) : place;
-      weight = GridAxis::product(weight, tap.weight, c.b);
-    }
-    if (exact) at = cast_to(at, kI32, c.b);
-    Value* part =
-        c.b.add("gather", {pixels, squeeze(at, {2}, c.b)}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
-    part = GridAxis::product(part, weight == nullptr ? nullptr : cast_to(weight, part->type.dtype, c.b), c.b);
-    y = y == nullptr ? part : c.b.add("add", {y, part});
-  }
-  wanted.back() = {-1, 2};
-  y = reshape_to(y, wanted, c.b);
-  std::vector<int64_t> first_channel{0, static_cast<int64_t>(rank) - 1};
-  for (size_t i = 1; i + 1 < rank; ++i) first_channel.push_back(static_cast<int64_t>(i));
-  c.out = {transposed(y, first_channel, c.b)};
+  // [batch, sets, rows, columns, taps, channels of a set] times the kernel, group by group.
+  y = reshape(y, {batch, number(sets), rows, columns, taps, number(channels / sets)});
+  y = reshape(transpose(y, {0, 2, 3, 4, 1, 5}), {batch * rows * columns, taps, number(groups), number(channels / groups)});
+  const Size all = number(tall * wide * (channels / groups)), each = number(outputs / groups);
+  y = reshape(transpose(y, {2, 0, 1, 3}), {number(groups), batch * rows * columns, all});
+  const Var weights = reshape(Var(b, c.in[1]), {number(groups), each, number(channels / groups), taps});
+  y = matmul(y, reshape(transpose(weights, {0, 3, 2, 1}), {number(groups), all, each}));
+  y = reshape(transpose(y, {1, 0, 2}), {batch, rows, columns, number(outputs)});
+  if (c.given(3)) y = y + Var(b, c.in[3]);
+  c.out = {channels_first(c, y.value)};
 }
 
 constexpr Row kDetectionRows[] = {
+    {"DeformConv", deform_conv},
     {"GridSample", grid_sample},
     {"NonMaxSuppression", non_max_suppression},
+    {"RoiAlign", roi_align},
 };
 
 }  // namespace

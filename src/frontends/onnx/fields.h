@@ -32,7 +32,8 @@ enum : uint32_t {
 namespace attribute {
 // clang-format off
 enum : uint32_t {
-  name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20, ref_attr_name = 21
+  name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20, ref_attr_name = 21,
+  sparse = 22
 };
 // clang-format on
 }  // namespace attribute
@@ -41,6 +42,9 @@ enum : uint32_t { name = 1, type = 2, metadata = 4 };
 }
 namespace type {
 enum : uint32_t { tensor = 1, sequence = 4, map = 5, sparse_tensor = 8, optional = 9 };
+}
+namespace sparse_tensor {
+enum : uint32_t { values = 1, indices = 2, dims = 3 };
 }
 namespace sequence_type {
 enum : uint32_t { elem_type = 1 };

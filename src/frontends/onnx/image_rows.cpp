@@ -24,7 +24,11 @@ std::vector<int64_t> numbers(const OpContext& c, std::string_view name, size_t c
 struct Stretch {
   int64_t stride, extra, reach, before = 0, after = 0;
   void take_off(int64_t missing, bool more_behind) {
-    if (missing < 0) fail(ErrorKind::unsupported, "", "an output larger than the windows reach is not supported");
+    if (missing < 0) {  // what no window reaches is 0
+      extra -= missing;
+      if (extra >= stride) fail(ErrorKind::unsupported, "", "an output larger than the windows reach is not supported");
+      return;
+    }
     before = more_behind ? missing / 2 : missing - missing / 2;
     after = missing - before;
   }

@@ -7,6 +7,7 @@
 #include "frontends/onnx/importer.h"
 #include "frontends/onnx/initializers.h"
 #include "frontends/onnx/narrow.h"
+#include "frontends/onnx/packed.h"
 #include "frontends/unknown_name.h"
 #include "ir/text.h"
 
@@ -36,8 +37,6 @@ bool is_symbol(std::string_view name) {
 
 Type type_of(const ValueInfo& info, InputTypes& types) {
   std::string name = clean(info.name);
-  if (info.kind != ValueInfo::Kind::tensor && info.kind != ValueInfo::Kind::none)
-    fail(ErrorKind::unsupported, name, "input is no dense tensor");
   auto dtype = onnx::carrier_of(info.element);
   if (!dtype) fail(ErrorKind::unsupported, name, "inputs of {} are not supported", onnx::type_name(info.element));
   Shape shape = Shape::unranked();
@@ -147,11 +146,13 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   std::vector<std::string> cut_off;
   for (const ValueInfo& input : model.graph.inputs) {
     if (initializers.contains(input.name)) continue;
-    if ((options.out_nodes.empty() && cuts.empty()) || needed.contains(input.name))
+    if ((!options.out_nodes.empty() || !cuts.empty()) && !needed.contains(input.name))
+      cut_off.push_back(clean(input.name));
+    else if (input.kind != ValueInfo::Kind::tensor && input.kind != ValueInfo::Kind::none)
+      names.values[input.name] = onnx::unpacked(importer, main, input, types);
+    else
       importer.mark_narrow(names.values[input.name] = main.body.add_param(type_of(input, types), clean(input.name)),
                            input.element);
-    else
-      cut_off.push_back(clean(input.name));
   }
   for (std::string_view tensor : cuts)
     if (needed.contains(tensor))
@@ -159,7 +160,7 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
   types.cut_off(cut_off);
   types.refuse_unused(model.bytes->name(), main.body);
   name_unknown_dims(main.body);
-  main.body.results = importer.import_graph(model.graph, names, wanted);
+  const std::vector<Value*> results = importer.import_graph(model.graph, names, wanted);
   if (!importer.problems().empty()) {
     Problems::Remedies remedies;
     remedies.attempt = [&](const auto& outputs, const auto& inputs) {
@@ -169,7 +170,11 @@ Module import_graph(const onnx::Model& model, const ImportOptions& options, bool
     remedies.below = importer.inputs_below(wanted);
     importer.problems().raise(model.bytes->name(), propose ? remedies : Problems::Remedies());
   }
-  for (std::string_view output : wanted) main.result_names.push_back(clean(output));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto declared = std::ranges::find(model.graph.outputs, wanted[i], &ValueInfo::name);
+    onnx::add_result(importer, main, results[i], wanted[i],
+                     declared == model.graph.outputs.end() ? nullptr : &*declared);
+  }
   module.metadata["format"] = "onnx";
   if (!model.producer.empty()) module.metadata["producer"] = printable(model.producer);
   if (const size_t norms = onnx::folded_norms(model)) module.metadata["folded_norms"] = std::to_string(norms);

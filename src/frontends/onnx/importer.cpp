@@ -47,9 +47,6 @@ int64_t Importer::opset(const Frame* frame, std::string_view domain) const {
 
 std::vector<Value*> Importer::import_graph(const Graph& graph, Names& names,
                                            const std::vector<std::string_view>& outputs) {
-  if (graph.sparse_initializers > 0)
-    fail(ErrorKind::unsupported, printable(graph.name), "{} sparse initialisers are not supported",
-         graph.sparse_initializers);
   const Weights weights(graph);
   std::unordered_set<const char*> seen;
   for (const TensorProto& tensor : graph.initializers) {
@@ -510,8 +507,8 @@ std::vector<std::string> OpContext::texts(std::string_view name) const {
   return {attribute->texts.begin(), attribute->texts.end()};
 }
 
-std::optional<Tensor> OpContext::tensor(std::string_view name) const {
-  const Attribute* attribute = find(name, Attribute::Type::tensor);
+std::optional<Tensor> OpContext::tensor(std::string_view name, Attribute::Type type) const {
+  const Attribute* attribute = find(name, type);
   if (attribute == nullptr) return std::nullopt;
   return read_tensor(attribute->tensor, importer_.model(), fmt::format("attribute {}", name));
 }

@@ -72,7 +72,7 @@ class OpContext {
   std::vector<int64_t> integers(std::string_view attribute, size_t count, int64_t fallback) const;
   std::vector<float> reals(std::string_view attribute) const;
   std::vector<std::string> texts(std::string_view attribute) const;
-  std::optional<Tensor> tensor(std::string_view attribute) const;
+  std::optional<Tensor> tensor(std::string_view attribute, Attribute::Type type = Attribute::Type::tensor) const;
   const Graph& graph(std::string_view attribute) const;
 
   std::optional<Tensor> constant(size_t input) const;  // nothing when it is not known during import
@@ -169,6 +169,12 @@ class Importer {
     return found == narrow_.end() ? 0 : found->second;
   }
   void mark_narrow(const Value* value, int32_t type);
+  /// The bool[] that says whether an optional is there; null for others.
+  Value* presence(const Value* value) const {
+    auto found = presence_.find(value);
+    return found == presence_.end() ? nullptr : found->second;
+  }
+  void mark_presence(const Value* value, Value* given) { presence_[value] = given; }
 
  private:
   void import_node(const Node& node, Names& names);
@@ -187,6 +193,7 @@ class Importer {
   Problems problems_;
   Unknowns unknowns_;
   std::unordered_map<const Value*, int32_t> narrow_;
+  std::unordered_map<const Value*, Value*> presence_;
   size_t guessed_graphs_ = 0;  // number of graphs imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;

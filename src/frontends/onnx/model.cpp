@@ -31,6 +31,18 @@ TensorProto read_tensor_name(std::string_view bytes, const Wire& outer) {
   return tensor;
 }
 
+TensorProto read_sparse_name(std::string_view bytes, const Wire& outer) {
+  TensorProto tensor{"", bytes, true};
+  Wire wire(bytes, "SparseTensorProto", outer.model(), outer.depth() + 1);
+  while (wire.next()) {
+    if (wire.field() == field::sparse_tensor::values)
+      tensor.name = read_tensor_name(wire.bytes(), wire).name;
+    else
+      wire.skip();
+  }
+  return tensor;
+}
+
 Attribute read_attribute(Wire wire) {
   Attribute attribute;
   wire.model().charge(2 * sizeof(Attribute));
@@ -43,6 +55,7 @@ Attribute read_attribute(Wire wire) {
       case field::attribute::i: attribute.integer = wire.integer(); break;
       case field::attribute::s: attribute.text = wire.bytes(); break;
       case field::attribute::t: attribute.tensor = read_tensor_name(wire.bytes(), wire); break;
+      case field::attribute::sparse: attribute.tensor = read_sparse_name(wire.bytes(), wire); break;
       case field::attribute::g:
         wire.model().charge(sizeof(Graph) + 64);
         attribute.graph = std::make_shared<const Graph>(read_graph(wire.message("GraphProto")));
@@ -137,8 +150,8 @@ std::pair<std::string_view, std::string_view> read_entry(Wire wire) {
   return entry;
 }
 
-/// The elements' type of a sequence of tensors.
-void read_sequence_type(Wire wire, ValueInfo& info) {
+/// The elements' type of a sequence or an optional of tensors, or of an optional sequence.
+void read_elements_type(Wire wire, ValueInfo& info) {
   while (wire.next()) {
     if (wire.field() != field::sequence_type::elem_type) {
       wire.skip();
@@ -148,6 +161,8 @@ void read_sequence_type(Wire wire, ValueInfo& info) {
     while (element.next()) {
       if (element.field() == field::type::tensor)
         read_tensor_type(element.message("TypeProto.Tensor"), info);
+      else if (element.field() == field::type::sequence && !info.of_sequence)
+        info.of_sequence = true, read_elements_type(element.message("TypeProto.Sequence"), info);
       else
         element.skip();
     }
@@ -169,10 +184,13 @@ ValueInfo read_value_info(Wire wire) {
             read_tensor_type(type.message("TypeProto.Tensor"), info);
             break;
           case field::type::sequence:
-            info.kind = ValueInfo::Kind::sequence;
-            read_sequence_type(type.message("TypeProto.Sequence"), info);
+            info.kind = ValueInfo::Kind::sequence, info.of_sequence = true;
+            read_elements_type(type.message("TypeProto.Sequence"), info);
             break;
-          case field::type::optional: info.kind = ValueInfo::Kind::optional, type.skip(); break;
+          case field::type::optional:
+            info.kind = ValueInfo::Kind::optional;
+            read_elements_type(type.message("TypeProto.Optional"), info);
+            break;
           case field::type::map: info.kind = ValueInfo::Kind::map, type.skip(); break;
           case field::type::sparse_tensor: info.kind = ValueInfo::Kind::sparse, type.skip(); break;
           default: type.skip();
@@ -195,7 +213,9 @@ Graph read_graph(Wire wire) {
       case field::graph::node: graph.nodes.push_back(read_node(wire.message("NodeProto"))); break;
       case field::graph::name: graph.name = wire.bytes(); break;
       case field::graph::initializer: graph.initializers.push_back(read_tensor_name(wire.bytes(), wire)); break;
-      case field::graph::sparse_initializer: ++graph.sparse_initializers, wire.skip(); break;
+      case field::graph::sparse_initializer:
+        graph.initializers.push_back(read_sparse_name(wire.bytes(), wire));
+        break;
       case field::graph::input: graph.inputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       case field::graph::output: graph.outputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       case field::graph::metadata: {

@@ -45,6 +45,7 @@ std::string type_name(int32_t type);
 struct TensorProto {
   std::string_view name;
   std::string_view bytes;  // the message
+  bool sparse = false;     // it is a SparseTensorProto
 };
 
 struct Graph;
@@ -101,6 +102,7 @@ struct Dimension {
 struct ValueInfo {
   enum class Kind { none, tensor, sequence, optional, map, sparse } kind = Kind::none;
   std::string_view name;
+  bool of_sequence = false;  // it is a sequence, or an optional one; what follows describes its elements
   int32_t element = kUndefined;
   bool ranked = false;
   std::vector<Dimension> dims;
@@ -111,7 +113,6 @@ struct Graph {
   std::string_view name;
   std::vector<Node> nodes;
   std::vector<TensorProto> initializers;
-  size_t sparse_initializers = 0;
   std::vector<ValueInfo> inputs;
   std::vector<ValueInfo> outputs;
   std::vector<ValueInfo> values;

@@ -1,6 +1,6 @@
 // ONNX's sequences of tensors inside a graph, as lists.
 #include "frontends/fold.h"
-#include "frontends/onnx/importer.h"
+#include "frontends/onnx/packed.h"
 #include "frontends/region.h"
 #include "frontends/reshape.h"
 
@@ -17,9 +17,6 @@ Value* the_list(OpContext& c, size_t input) {
   return c.in[input];
 }
 Value* length_of(Value* list, Builder& b) { return cast_to(b.add("list_size", {list}), kI64, b); }
-Value* empty_list(Type element, Builder& b) {
-  return b.add("list_make", {integer_constant(b, 0)}, {{"element", std::move(element)}});
-}
 Type any_shape(const Type& type) { return Type::tensor(type.dtype, Shape::unranked()); }
 
 /// A position counted from the start, below `end`; negative ones count from the end of the list.
@@ -181,10 +178,15 @@ void split_to_sequence(OpContext& c) {
   c.out = {list};
 }
 
+Value* truth_constant(Builder& b, bool truth) {
+  return b.constant(Tensor::of<uint8_t>(kBool, {}, {static_cast<uint8_t>(truth)}));
+}
+
 /// An input that is no optional is there; one that is left out is not.
 void optional_has_element(OpContext& c) {
   c.expect_inputs(0, 1);
-  c.out = {c.b.constant(Tensor::of<uint8_t>(kBool, {}, {static_cast<uint8_t>(c.given(0))}))};
+  Value* given = c.given(0) ? c.importer().presence(c.in[0]) : nullptr;
+  c.out = {given ? given : truth_constant(c.b, c.given(0))};
 }
 void optional_get_element(OpContext& c) {
   c.expect_inputs(1, 1);

@@ -139,9 +139,61 @@ Tensor unpacked(const Parts& parts, DType dtype, int bits, ModelBytes& model, co
   return tensor;
 }
 
+struct SparseParts {
+  TensorProto values, indices;
+  std::vector<int64_t> dims;
+};
+
+SparseParts read_sparse_parts(const TensorProto& tensor, ModelBytes& model) {
+  SparseParts parts;
+  Wire wire(tensor.bytes, "SparseTensorProto", model);
+  while (wire.next()) {
+    switch (wire.field()) {
+      case field::sparse_tensor::values: parts.values.bytes = wire.bytes(); break;
+      case field::sparse_tensor::indices: parts.indices.bytes = wire.bytes(); break;
+      case field::sparse_tensor::dims: wire.append_integers(parts.dims); break;
+      default: wire.skip();
+    }
+  }
+  return parts;
+}
+
+/// The elements of a sparse tensor, and zeros between them. Its indices are places among all elements, or rows of coordinates.
+Tensor dense(const SparseParts& parts, const Model& model, const std::string& where) {
+  const Tensor values = read_tensor(parts.values, model, where), indices = read_tensor(parts.indices, model, where);
+  const auto count = values.count(), rank = static_cast<int64_t>(parts.dims.size());
+  const bool coordinates = indices.rank() == 2;
+  if (values.rank() != 1 || indices.dtype() != kI64 || (coordinates && indices.dims()[1] != rank) ||
+      (!coordinates && indices.rank() != 1) || indices.dims()[0] != count)
+    fail(ErrorKind::invalid_model, where, "a sparse tensor has values {} at indices {}", to_string(values.type()),
+         to_string(indices.type()));
+  const std::optional<int64_t> elements = element_count(parts.dims);
+  if (values.dtype() == kString) fail(ErrorKind::unsupported, where, "sparse tensors of texts are not supported");
+  if (!elements || static_cast<uint64_t>(*elements) > UINT64_MAX / values.dtype().size() / 2)
+    fail(ErrorKind::invalid_model, where, "tensor has more elements than can be counted, or a negative dim");
+  model.bytes->charge(static_cast<uint64_t>(*elements) * values.dtype().size());
+  Tensor tensor = Tensor::zeros(values.dtype(), parts.dims);
+  const int64_t* index = indices.values<int64_t>().data();
+  const size_t size = values.dtype().size();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = coordinates ? 0 : *index++;
+    bool inside = at >= 0 && at < *elements;
+    for (int64_t axis = 0; coordinates && axis < rank; ++axis) {
+      const int64_t place = *index++, dim = parts.dims[static_cast<size_t>(axis)];
+      inside = inside && place >= 0 && place < dim;
+      if (inside) at = at * dim + place;
+    }
+    if (!inside) fail(ErrorKind::invalid_model, where, "index {} of a sparse tensor lies outside of it", i);
+    std::memcpy(static_cast<char*>(tensor.mutable_data()) + static_cast<size_t>(at) * size,
+                static_cast<const char*>(values.data()) + static_cast<size_t>(i) * size, size);
+  }
+  return tensor;
+}
+
 }  // namespace
 
 int32_t element_type(const TensorProto& tensor, const Model& model) {
+  if (tensor.sparse) return element_type(read_sparse_parts(tensor, *model.bytes).values, model);
   Wire wire(tensor.bytes, "TensorProto", *model.bytes);
   int32_t type = kUndefined;
   while (wire.next()) {
@@ -154,6 +206,7 @@ int32_t element_type(const TensorProto& tensor, const Model& model) {
 }
 
 Tensor read_tensor(const TensorProto& tensor, const Model& model, const std::string& where) {
+  if (tensor.sparse) return dense(read_sparse_parts(tensor, *model.bytes), model, where);
   Parts parts = read_parts(tensor, *model.bytes, where);
   std::optional<DType> dtype = carrier_of(parts.type);
   if (!dtype) fail(ErrorKind::unsupported, where, "tensors of {} are not supported", type_name(parts.type));

@@ -232,3 +232,103 @@ def test_what_has_no_counterpart_is_named(tmp_path):
     with pytest.raises(cairn.Error, match=r"1 operators have no counterpart in ONNX: bessel_i0e"):
         cairn.convert(b.save(tmp_path / "m.om"), tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
+
+
+def test_weights_beside_the_model(tmp_path):
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    x = torch.randn(2, 40)
+    expected = export_of(nn.Sequential(nn.Linear(40, 30), nn.ReLU(), nn.Linear(30, 40)), x, tmp_path)
+    found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": x.numpy()}, external_weights=True)["y"]
+    assert np.allclose(found, expected, atol=1e-5)
+    assert (tmp_path / "out.onnx").stat().st_size < 2000 < 2 * 40 * 30 * 4 <= (tmp_path / "out.onnx.data").stat().st_size
+    assert np.allclose(cairn.load(tmp_path / "out.onnx").run({"x": x.numpy()})["y"], expected, atol=1e-5)
+
+
+def saved(b, folder, **results):
+    for name, value in results.items():
+        b.output(name, value)
+    return b.save(folder / "case.om")
+
+
+def graph_of(folder, nodes, inputs, outputs):
+    """An ONNX file of these nodes, and inputs and outputs (name, type, dims)."""
+    infos = [[onnx.helper.make_tensor_value_info(*port) for port in ports] for ports in (inputs, outputs)]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", *infos), opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=9)
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+def test_random_numbers_come_from_the_runtime(tmp_path):
+    node, (FLOAT, INT) = onnx.helper.make_node, (1, 7)
+    path = graph_of(tmp_path, [node("RandomNormalLike", ["x"], ["n"], mean=3.0, scale=2.0), node("RandomUniform", [], ["u"], low=1.0, high=2.0, shape=[4000]),
+                               node("Multinomial", ["p"], ["m"], sample_size=4000, dtype=7), node("Bernoulli", ["x"], ["c"])],
+                    [("x", FLOAT, ["k"]), ("p", FLOAT, [1, 3])], [("n", FLOAT, None), ("u", FLOAT, None), ("m", INT, None), ("c", FLOAT, None)])  # fmt: skip
+    found = through_onnx(path, tmp_path, {"x": np.full(4000, 0.25, np.float32), "p": np.log(np.array([[0.5, 0.5, 1e-9]], np.float32))})
+    assert abs(found["n"].mean() - 3) < 0.3 and abs(found["n"].std() - 2) < 0.3
+    assert 1 <= found["u"].min() < 1.05 and 1.95 < found["u"].max() <= 2
+    assert set(np.unique(found["m"])) == {0, 1} and abs(found["c"].mean() - 0.25) < 0.1
+
+
+def test_texts_come_back(tmp_path):
+    node, TEXT = onnx.helper.make_node, 8
+    path = graph_of(tmp_path, [node("StringConcat", ["x", "x"], ["twice"]), node("RegexFullMatch", ["x"], ["fits"], pattern="[a-z]+"),
+                               node("StringNormalizer", ["x"], ["upper"], case_change_action="UPPER"), node("Cast", ["d"], ["number"], to=1)],
+                    [("x", TEXT, ["n"]), ("d", TEXT, ["k"])], [("twice", TEXT, None), ("fits", 9, None), ("upper", TEXT, None), ("number", 1, None)])  # fmt: skip
+    found = through_onnx(path, tmp_path, {"x": np.array(["ab", "C", ""], object), "d": np.array(["1.5", "-2"], object)})
+    assert found["twice"].tolist() == ["abab", "CC", ""] and found["fits"].tolist() == [True, False, False]
+    assert found["upper"].tolist() == ["AB", "C", ""] and found["number"].tolist() == [1.5, -2]
+
+
+def test_keys_become_labels(tmp_path):
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_strings=["b", "a"], values_int64s=[7, 9], default_int64=-5)],
+        "g", [onnx.helper.make_tensor_value_info("x", 8, ["n"])], [onnx.helper.make_tensor_value_info("y", 7, None)])  # fmt: skip
+    opsets = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("ai.onnx.ml", 4)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "net.onnx")
+    found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": np.array(["a", "b", "c"], object)})
+    assert found["y"].tolist() == [9, 7, -5]
+
+
+LINEAR = {
+    "matrix_inverse": lambda a, b: np.linalg.inv(a),
+    "matrix_solve": np.linalg.solve,
+    "cholesky": lambda a, b: np.linalg.cholesky(a @ np.swapaxes(a, -1, -2)),
+    "triangular_solve": lambda a, b: np.linalg.solve(np.tril(a), b),
+    "determinant": lambda a, b: np.linalg.det(a),
+}
+
+
+@pytest.mark.parametrize("op", LINEAR)
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_linear_algebra_becomes_elimination(op, batch, tmp_path):
+    random = np.random.default_rng(3)
+    a, right = random.standard_normal((*batch, 6, 6)).astype(np.float32), random.standard_normal((*batch, 6, 2)).astype(np.float32)
+    a[..., 0, 0] = 0  # a pivot that has to be looked for
+    if op == "triangular_solve":
+        a += 3 * np.eye(6, dtype=np.float32)
+    b = cairn.Builder()
+    x = b.input("x", "float32", a.shape)
+    given = x.apply("matmul", x, transpose_b=True) if op == "cholesky" else x
+    more = [b.constant(right)] if op.endswith("solve") else []
+    found = through_onnx(saved(b, tmp_path, y=given.apply(op, *more)), tmp_path, {"x": a})["y"]
+    np.testing.assert_allclose(found, LINEAR[op](a.astype(np.float64), right), rtol=2e-3, atol=2e-4)
+
+
+def test_a_variable_that_changes_is_an_input_and_an_output(tmp_path):
+    (tmp_path / "counter.txt").write_text("""module @counter {
+  func @main(%x: f32[]) -> (%y: f32[]) {
+    %v = variable {name = total, type = f32[]} : resource<f32[]>
+    %old = read_variable %v : f32[]
+    %sum = add %old, %x : f32[]
+    assign_variable %v, %sum
+    %y = neg %sum : f32[]
+    return %y
+  }
+}
+""")
+    feeds = {"x": np.array(1, np.float32), "total": np.array(10, np.float32)}
+    found = through_onnx(tmp_path / "counter.txt", tmp_path, feeds)
+    assert found["total:new"] == 11 and found["y"] == -11
