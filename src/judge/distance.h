@@ -17,6 +17,7 @@ struct Distance {
   double size = 0;     // root mean square of y
   double largest = 0;  // |y|
   size_t unlike = 0;   // elements finite on one side only, infinities of other sign, texts that differ
+  size_t finite = 0;   // elements whose difference counts; 0: not known
 };
 
 /// True for a number and NaN, a number and an infinity, and infinities of different sign.

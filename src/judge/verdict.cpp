@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace cairn::judge {
 
@@ -17,16 +18,27 @@ const char* to_string(Larger larger) {
   return kNames[static_cast<size_t>(larger)];
 }
 
+namespace {
+
+/// The logarithm of the ratio of two root mean squares of n independent errors of one size has a deviation of about 1 / sqrt(n);
+/// three times that is met once in some hundred operators.
+double beyond_chance(const Distance& distance) {
+  return distance.finite ? std::max(kLarger, std::exp(3 / std::sqrt(static_cast<double>(distance.finite)))) : kLarger;
+}
+
+}  // namespace
+
 Errors compare_errors(const Distance& mine, const Distance& theirs) {
   // One rounding of the exact result to f32 has an error of about 0.4 of the unit roundoff.
   const double least = std::max(0.4 * 0x1p-24 * theirs.size, 1e-300);
   Errors errors;
   errors.ratio = std::max(mine.rms, least) / std::max(theirs.rms, least);
+  const double bound = beyond_chance(theirs);
   if (mine.unlike != theirs.unlike)
     errors.larger = mine.unlike > theirs.unlike ? Larger::mine : Larger::theirs;
-  else if (errors.ratio > kLarger)
+  else if (errors.ratio > bound)
     errors.larger = Larger::mine;
-  else if (errors.ratio < 1 / kLarger)
+  else if (errors.ratio < 1 / bound)
     errors.larger = Larger::theirs;
   return errors;
 }

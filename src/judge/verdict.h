@@ -22,7 +22,8 @@ bool agrees(const Distance& distance, double allowed);
 /// Which of two errors relative to the same exact result is larger.
 enum class Larger : uint8_t { alike, mine, theirs };
 const char* to_string(Larger larger);
-/// An error is larger when it is more than this times the other.
+/// An error is larger when it is more than this times the other, and more than chance explains where there are few elements
+/// (below 55: e^(3 / sqrt(elements))).
 inline constexpr double kLarger = 1.5;
 struct Errors {
   Larger larger = Larger::alike;

@@ -80,6 +80,20 @@ TEST(Errors, AreAlikeWithinRoundingAndLargerBeyond) {
   EXPECT_EQ(errors(1e-5, 1e-4, 1).larger, Larger::mine);
 }
 
+TEST(Errors, OfFewElementsAreLargerOnlyBeyondChance) {
+  const auto larger = [](double mine, size_t finite) {
+    Distance a, b;
+    a.rms = mine, b.rms = 1e-5, a.size = b.size = 1, a.finite = b.finite = finite;
+    return compare_errors(a, b).larger;
+  };
+  EXPECT_EQ(larger(1.6e-5, 1000), Larger::mine);
+  EXPECT_EQ(larger(1.6e-5, 20), Larger::alike);
+  EXPECT_EQ(larger(2e-5, 20), Larger::mine);
+  EXPECT_EQ(larger(5e-5, 2), Larger::alike);
+  EXPECT_EQ(larger(1e-4, 2), Larger::mine);
+  EXPECT_EQ(larger(0.1e-5, 4), Larger::theirs);
+}
+
 /// Places of the first faults; a letter for each value: f fail, p pass, w warning, ? not judged.
 std::vector<size_t> faults(const std::string& verdicts, const std::vector<std::pair<size_t, size_t>>& edges) {
   std::vector<Judged> values;

@@ -30,13 +30,9 @@ void add_steps(Sums<vectors>& sums, int steps, const char* a, int64_t a_step, co
   sums = now;
 }
 
-/// As in TileCode.
-bool bias_last(const TileSpec& spec) { return spec.narrow.rounds_sum || !spec.block_steps; }
-
 template <int vectors>
-Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b, const void* bias) {
+Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b) {
   Sums<vectors> sums{}, total{};
-  if (!bias_last(s)) std::memcpy(&total, bias, sizeof total);
   const int64_t b_step = s.b_step_bytes ? s.b_step_bytes : s.vectors * kLanes * 4;
   const size_t plane = s.plane_rows ? static_cast<size_t>(s.plane_rows) : s.rows.size();
   for (size_t y = 0; y < s.rows.size(); ++y, b += s.b_row_rows * b_step) {
@@ -85,13 +81,13 @@ template <int vectors>
 void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const void* specification) {
   const auto* spec = static_cast<const TileSpec*>(specification);
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
-    auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b), bias);
+    auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b));
     const int64_t at = static_cast<int64_t>(i) * spec->c_stride;
     for (int column = 0; column < spec->columns; ++column) {
       const NarrowEpilogue& narrow = spec->narrow;
       float sum = sums[column / kLanes][column % kLanes];
       if (narrow.rounds_sum) sum = rounded(sum, narrow.result);
-      if (bias_last(*spec)) sum += static_cast<const float*>(bias)[column];
+      sum += static_cast<const float*>(bias)[column];
       if (narrow.rounds_biased) sum = rounded(sum, narrow.result);
       if (spec->residual) sum += element(residual, at + column, narrow.residual);
       cairn::narrow(narrow.result, 1, std::array{activated(spec->activation, sum)}.data(),

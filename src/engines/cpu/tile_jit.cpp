@@ -31,10 +31,8 @@ struct VectorTile final : TileCode {
     CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
     if (has_table()) load_table();
-    bias_last_ = bias_last_ || (!integers() && !spec.block_steps);
-    integers()   ? start_integers()
-    : bias_last_ ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
-                 : start_with_bias();
+    bias_last_ = !integers();
+    integers() ? start_integers() : for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); });
     if (spec.block_steps) start_blocks();
     emit_rows();
     if (spec.block_steps) end_blocks();
@@ -55,12 +53,6 @@ struct VectorTile final : TileCode {
   Xbyak::Zmm table() const { return Xbyak::Zmm(registers() - 1); }
   Xbyak::Xmm broadcast() { return reg((pixels_ + 1) * vectors_ + next_broadcast_++ % broadcasts_); }
 
-  void start_with_bias() {
-    for (int j = 0; j < vectors_; ++j) vmovups(accumulator(0, j), ptr[rcx + j * vector_bytes()]);
-    for (int i = 1; i < pixels_; ++i)
-      for (int j = 0; j < vectors_; ++j) vmovaps(accumulator(i, j), accumulator(0, j));
-  }
-
   void start_integers() {
     for (int i = 0; i < pixels_; ++i)
       for (int j = 0; j < vectors_; ++j)
@@ -74,47 +66,53 @@ struct VectorTile final : TileCode {
       for (int j = 0; j < vectors_; ++j) each(accumulator(i, j), kept(i, j));
   }
 
-  // The stack holds the sum of the blocks so far, starting with the bias.
+  // The stack holds the sum of the blocks so far: of a single run, of the first block on.
   void start_blocks() {
     push(rbp);
     mov(rbp, rsp);
     sub(rsp, pixels_ * vectors_ * vector_bytes());
     and_(rsp, -64);
-    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
-      vmovups(at, sum);
-      clear(sum);
-    });
+    in_first_block_ = !layout().scaled() && spec_.rows.size() == 1 && spec_.rows[0].size() == 1;
+    if (!in_first_block_)
+      for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vmovups(at, sum); });
   }
   void end_block() {
     for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
-      vaddps(sum, sum, at);
+      if (!in_first_block_) vaddps(sum, sum, at);
       vmovups(at, sum);
       clear(sum);
     });
+    in_first_block_ = false;
   }
   void end_blocks() {
-    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vaddps(sum, sum, at); });
+    if (!in_first_block_)
+      for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vaddps(sum, sum, at); });
     mov(rsp, rbp);
     pop(rbp);
   }
 
   // Emits a loop over whole blocks, then the remainder.
   void emit_blocks(const TapRun& run) {
-    const int blocks = (run.length - 1) / spec_.block_steps;
-    if (blocks > 0) {
+    const int all = (run.length - 1) / spec_.block_steps;
+    int blocks = all;
+    if (in_first_block_ && blocks) emit_block(run), --blocks;
+    if (blocks) {
       Xbyak::Label block;
       mov(ebx, blocks);
       L(block);
-      const int left = spec_.block_steps - emit_steps(spec_.block_steps, run.pixels);
-      if (left) {
-        add(r10, static_cast<int>(left * spec_.a_step_bytes));
-        add(r11, left * panel_bytes());
-      }
-      end_block();
+      emit_block(run);
       dec(ebx);
       jnz(block, T_NEAR);
     }
-    emit_steps(run.length - blocks * spec_.block_steps, run.pixels);
+    emit_steps(run.length - all * spec_.block_steps, run.pixels);
+  }
+  void emit_block(const TapRun& run) {
+    const int left = spec_.block_steps - emit_steps(spec_.block_steps, run.pixels);
+    if (left) {
+      add(r10, static_cast<int>(left * spec_.a_step_bytes));
+      add(r11, left * panel_bytes());
+    }
+    end_block();
   }
 
   void load_table() { vmovups(table(), ptr[rip + table_at_]); }
@@ -285,6 +283,7 @@ struct VectorTile final : TileCode {
 
   Xbyak::Label table_at_;
   int next_broadcast_ = 0;
+  bool in_first_block_ = false;  // of which no sum is on the stack yet
 };
 
 template <class T>
