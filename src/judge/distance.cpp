@@ -56,6 +56,20 @@ bool is_measured(DType dtype) {
   return dtype.kind != DType::Kind::string && dtype.bits >= 8 && dtype.kind != DType::Kind::complex_float;
 }
 
+Distance together(std::span<const Distance> parts) {
+  Distance out;
+  double off = 0, square = 0;
+  for (const Distance& part : parts) {
+    const auto finite = static_cast<double>(part.finite);
+    out.most = std::max(out.most, part.most), off += finite * part.rms * part.rms;
+    out.largest = std::max(out.largest, part.largest), square += finite * part.size * part.size;
+    out.unlike += part.unlike, out.finite += part.finite;
+  }
+  const auto finite = static_cast<double>(out.finite);
+  if (out.finite > 0) out.rms = std::sqrt(off / finite), out.size = std::sqrt(square / finite);
+  return out;
+}
+
 Distance distance(std::span<const double> x, std::span<const double> y) {
   CHECK(x.size() == y.size(), "{} and {} elements", x.size(), y.size());
   Distance out;

@@ -20,6 +20,9 @@ struct Distance {
   size_t finite = 0;   // elements whose difference counts; 0: not known
 };
 
+/// Of the elements of all together.
+Distance together(std::span<const Distance> parts);
+
 /// True for a number and NaN, a number and an infinity, and infinities of different sign.
 template <class Float>
 bool is_unlike(Float x, Float y) {
