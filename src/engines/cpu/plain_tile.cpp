@@ -32,7 +32,11 @@ void add_steps(Sums<vectors>& sums, int steps, const char* a, int64_t a_step, co
 
 template <int vectors>
 Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b) {
-  Sums<vectors> sums{}, total{};
+  Sums<vectors> sums{}, block_sums{}, total{};
+  const auto move = [](Sums<vectors>& from, Sums<vectors>& to) {
+    for (int j = 0; j < vectors; ++j) to[j] += from[j];
+    from = {};
+  };
   const int64_t b_step = s.b_step_bytes ? s.b_step_bytes : s.vectors * kLanes * 4;
   const size_t plane = s.plane_rows ? static_cast<size_t>(s.plane_rows) : s.rows.size();
   for (size_t y = 0; y < s.rows.size(); ++y, b += s.b_row_rows * b_step) {
@@ -43,17 +47,17 @@ Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char
       const char* x = row + run.a_bytes + s.pixel_bytes[pixel];
       const char* w = b + run.b_row * b_step;
       int left = run.length;
-      for (; s.block_steps && left > s.block_steps; left -= s.block_steps) {
+      if (s.block_steps) move(sums, block_sums);
+      for (int block = 1; s.block_steps && left > s.block_steps; left -= s.block_steps, ++block) {
         add_steps<vectors>(sums, s.block_steps, x, s.a_step_bytes, w, b_step);
-        for (int j = 0; j < vectors; ++j) total[j] += sums[j];
-        sums = {};
+        move(sums, block_sums);
+        if (block % kBlocksTogether == 0) move(block_sums, total);
         x += s.block_steps * s.a_step_bytes, w += s.block_steps * b_step;
       }
       add_steps<vectors>(sums, left, x, s.a_step_bytes, w, b_step);
     }
   }
-  if (s.block_steps)
-    for (int j = 0; j < vectors; ++j) sums[j] += total[j];
+  if (s.block_steps) move(block_sums, total), move(total, sums);
   return sums;
 }
 
