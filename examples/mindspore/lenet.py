@@ -100,9 +100,12 @@ if __name__ == "__main__":
     parser.add_argument("--device_target", type=str, default="CPU", choices=["Ascend", "GPU", "CPU"])
     parser.add_argument("--data_path", type=str, default="./MNIST_Data")
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=None, help="of the order of images")
     parser.add_argument("--export", type=str, default="", help="a model to write: its images and their logits beside it")
     parser.add_argument("--mode", type=str, default="graph", choices=["graph", "pynative"])
     args = parser.parse_args()
+    if args.seed is not None:
+        ds.config.set_seed(args.seed)
     if not os.path.isdir(args.data_path):
         write_digits(args.data_path)
     context.set_context(mode=context.GRAPH_MODE if args.mode == "graph" else context.PYNATIVE_MODE, device_target=args.device_target)

@@ -17,13 +17,14 @@ typedef struct CairnDistance {
   double size;     /* root mean square of y */
   double largest;  /* |y| */
   uint64_t unlike; /* elements finite on one side only, infinities of other sign, texts that differ */
+  uint64_t finite; /* elements whose difference counts; 0: not known */
 } CairnDistance;
 
 /* The distance of two tensors of the same shape: numbers of any types, or texts. */
 CAIRN_API CairnStatus cairn_distance(const CairnTensor* x, const CairnTensor* y, CairnDistance* distance);
 
 typedef enum CairnLarger {
-  CAIRN_ALIKE = 0, /* neither error is more than 1.5 times the other */
+  CAIRN_ALIKE = 0, /* neither error is more than 1.5 times the other, or of few elements more than chance explains */
   CAIRN_MINE_LARGER = 1,
   CAIRN_THEIRS_LARGER = 2
 } CairnLarger;

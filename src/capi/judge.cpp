@@ -16,7 +16,7 @@ Tensor view_of(const TensorRef& ref) {
 judge::Distance from_c(const CairnDistance* given, const char* name) {
   require(given, name);
   const CairnDistance known = checked(given, name);
-  return {known.most, known.rms, known.size, known.largest, known.unlike};
+  return {known.most, known.rms, known.size, known.largest, known.unlike, known.finite};
 }
 
 judge::Verdict verdict_of(int32_t verdict) {
@@ -42,8 +42,8 @@ CairnStatus cairn_distance(const CairnTensor* x, const CairnTensor* y, CairnDist
     if (mine.dims() != golden.dims() || (mine.dtype() == kString) != (golden.dtype() == kString))
       fail(ErrorKind::invalid_argument, "", "{} against {}", to_string(mine.type()), to_string(golden.type()));
     const judge::Distance found = judge::distance(mine, golden);
-    hand_out({sizeof(CairnDistance), found.most, found.rms, found.size, found.largest, found.unlike}, distance,
-             "distance");
+    hand_out({sizeof(CairnDistance), found.most, found.rms, found.size, found.largest, found.unlike, found.finite},
+             distance, "distance");
   });
 }
 

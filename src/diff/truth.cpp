@@ -8,28 +8,31 @@ namespace cairn::diff {
 
 namespace {
 
-std::optional<judge::Distance> error_of(const Tensor& value, const Tensor& truth) {
+using judge::Distance;
+
+std::optional<Distance> error_of(const Tensor& value, const Tensor& truth) {
   if (value.count() != truth.count() || !value.dtype().is_float() || value.dtype().bits < 16) return std::nullopt;
   return judge::nearest(value, truth)->distance;
 }
 
-void judge_errors(TruthRow& row, const Tensor& truth) {
-  row.row.spread = judge::distance(truth, truth).size;
+void judge_errors(TruthRow& row, std::span<const Distance> mine, std::span<const Distance> theirs) {
+  if (!mine.empty()) row.mine = judge::together(mine);
+  if (!theirs.empty()) row.theirs = judge::together(theirs);
   if (row.mine) row.row.error = row.mine->most, row.row.nonfinite = row.mine->unlike;
-  if (row.mine && row.theirs) static_cast<judge::Errors&>(row) = judge::compare_errors(*row.mine, *row.theirs);
+  if (row.mine && row.theirs) static_cast<judge::Errors&>(row) = judge::compare_errors(mine, theirs);
 }
 
+std::span<const Distance> list(const std::optional<Distance>& error) { return {error ? &*error : nullptr, error ? 1u : 0u}; }
+
 /// Where ours is first the larger one: not so in what a value was made from, through values without counterpart.
-void find_first(const Trace& trace, const std::vector<TruthRow*>& rows) {
+void find_first(TruthResult& result) {
   std::vector<judge::Judged> values;
-  for (size_t i = 0; i < trace.values.size(); ++i)
-    values.push_back({!rows[i] || !rows[i]->theirs      ? judge::Verdict::none
-                      : rows[i]->larger == Larger::mine ? judge::Verdict::fail
-                                                        : judge::Verdict::pass,
-                      trace.values[i].inputs});
+  for (const auto& inputs : result.made_from) values.push_back({judge::Verdict::none, inputs});
+  for (const TruthRow& row : result.rows)
+    if (row.place)
+      values[*row.place].verdict = row.larger == Larger::mine ? judge::Verdict::fail : judge::Verdict::pass;
   const std::vector<bool> first = judge::first_faults(values);
-  for (size_t i = 0; i < trace.values.size(); ++i)
-    if (rows[i]) rows[i]->first = first[i];
+  for (TruthRow& row : result.rows) row.first = row.place && first[*row.place];
 }
 
 /// A row for each floating value of the truth that the other side has as well, in the order of computation.
@@ -38,7 +41,6 @@ void add_rows(TruthResult& result, const Trace& trace, const Golden& theirs, con
   for (size_t i = 0; i < trace.values.size(); ++i) places[trace.values[i].key] = i;
   std::map<Key, size_t> last;
   for (size_t i = 0; i < exact.values.size(); ++i) last[exact.values[i].key] = i;
-  std::vector<size_t> of_trace;
   for (size_t i = 0; i < exact.values.size(); ++i) {
     const Traced& value = exact.values[i];
     if (last[value.key] != i || !value.tensor.defined() || value.tensor.dtype() != kF64) continue;
@@ -51,16 +53,16 @@ void add_rows(TruthResult& result, const Trace& trace, const Golden& theirs, con
     if (own != places.end() && trace.values[own->second].tensor.defined()) {
       const Traced& traced = trace.values[own->second];
       row.mine = error_of(traced.tensor, value.tensor);
+      if (row.mine) row.place = own->second;
       row.row.kernel = traced.kernel, row.row.dtype = to_string(traced.tensor.dtype());
     }
     if (!row.theirs) continue;
-    judge_errors(row, value.tensor);
-    of_trace.push_back(row.mine ? own->second : trace.values.size());
+    row.row.spread = judge::distance(value.tensor, value.tensor).size;
+    judge_errors(row, list(row.mine), list(row.theirs));
     result.rows.push_back(std::move(row));
   }
-  std::vector<TruthRow*> rows(trace.values.size() + 1, nullptr);
-  for (size_t i = 0; i < result.rows.size(); ++i) rows[of_trace[i]] = &result.rows[i];
-  find_first(trace, rows);
+  for (const Traced& value : trace.values) result.made_from.push_back(value.inputs);
+  find_first(result);
 }
 
 }  // namespace
@@ -98,9 +100,25 @@ TruthResult judge_by_truth(const Subject& mine, const std::vector<Tensor>& input
     row.row.key.node = name, row.row.dims = tensor.dims(), row.row.dtype = to_string(tensor.dtype());
     row.row.is_output = true;
     row.mine = error_of(tensor, *right), row.theirs = error_of(*other, *right);
-    judge_errors(row, *right);
+    row.row.spread = judge::distance(*right, *right).size;
+    judge_errors(row, list(row.mine), list(row.theirs));
     result.outputs.push_back(std::move(row));
   }
+  return result;
+}
+
+TruthResult together(std::vector<TruthResult> runs) {
+  TruthResult result = runs.at(0);
+  result.runs = runs.size();
+  for (auto part : {&TruthResult::outputs, &TruthResult::rows}) {
+    std::map<Key, std::pair<std::vector<Distance>, std::vector<Distance>>> errors;
+    for (const TruthResult& run : runs)
+      for (const TruthRow& row : run.*part)
+        if (row.mine && row.theirs) errors[row.row.key].first.push_back(*row.mine), errors[row.row.key].second.push_back(*row.theirs);
+    for (TruthRow& row : result.*part)
+      if (row.mine && row.theirs) judge_errors(row, errors[row.row.key].first, errors[row.row.key].second);
+  }
+  find_first(result);
   return result;
 }
 

@@ -35,8 +35,8 @@ TruthJson truth_row_json(const TruthRow& row) {
 
 TruthJson truth_json(const TruthResult& result) {
   TruthJson json = {{"mine", result.mine},       {"theirs", result.theirs},       {"truth", result.truth},
-                    {"worse", result.worse()},   {"larger", TruthJson::object()}, {"outputs", TruthJson::array()},
-                    {"rows", TruthJson::array()}};
+                    {"runs", result.runs},       {"worse", result.worse()},       {"larger", TruthJson::object()},
+                    {"outputs", TruthJson::array()}, {"rows", TruthJson::array()}};
   for (Larger larger : {Larger::mine, Larger::theirs, Larger::alike})
     json["larger"][to_string(larger)] = result.count(larger);
   for (const TruthRow& row : result.outputs) json["outputs"].push_back(truth_row_json(row));
@@ -67,7 +67,8 @@ std::string to_json(const TruthResult& result) { return text_of(truth_json(resul
 std::string to_html(const TruthResult& result) { return fill_page(kTruthPage, text_of(truth_json(result), -1)); }
 
 std::string to_text(const TruthResult& result) {
-  std::string text = fmt::format("error against {}, root mean square; theirs: {}\n", result.truth, result.theirs);
+  std::string text = fmt::format("error against {}, root mean square{}; theirs: {}\n", result.truth,
+                                 result.runs > 1 ? fmt::format(" of {} runs", result.runs) : "", result.theirs);
   for (const TruthRow& row : result.outputs) text += fmt::format("output {}: {}\n", name_of(row.row), line_of(row));
   std::vector<const TruthRow*> first;
   for (const TruthRow& row : result.rows)

@@ -138,7 +138,7 @@ std::string Diagnosis::finding() const {
   if (distance.unlike > 0)
     return fmt::format("{} values are NaN or infinite on one side only, first at {}", distance.unlike, first_unlike);
   if (zero_mismatch()) return fmt::format("all values are zero on {} side only", zero_x ? "this" : "the reference's");
-  const auto [worst, difference, signal, largest, unlike] = distance;
+  const double worst = distance.most, difference = distance.rms, signal = distance.size;
   if (finite < 3 || worst == 0) return "";
   bool explained = fit_residual < 0.05 * difference && difference > 1e-3 * signal;
   if (explained && std::abs(scale - 1) > 1e-3)

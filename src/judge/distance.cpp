@@ -56,11 +56,24 @@ bool is_measured(DType dtype) {
   return dtype.kind != DType::Kind::string && dtype.bits >= 8 && dtype.kind != DType::Kind::complex_float;
 }
 
+Distance together(std::span<const Distance> parts) {
+  Distance out;
+  double off = 0, square = 0;
+  for (const Distance& part : parts) {
+    const auto finite = static_cast<double>(part.finite);
+    out.most = std::max(out.most, part.most), off += finite * part.rms * part.rms;
+    out.largest = std::max(out.largest, part.largest), square += finite * part.size * part.size;
+    out.unlike += part.unlike, out.finite += part.finite;
+  }
+  const auto finite = static_cast<double>(out.finite);
+  if (out.finite > 0) out.rms = std::sqrt(off / finite), out.size = std::sqrt(square / finite);
+  return out;
+}
+
 Distance distance(std::span<const double> x, std::span<const double> y) {
   CHECK(x.size() == y.size(), "{} and {} elements", x.size(), y.size());
   Distance out;
   double off = 0, square = 0;
-  size_t finite = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!std::isfinite(x[i]) || !std::isfinite(y[i])) {
       out.unlike += is_unlike(x[i], y[i]);
@@ -69,9 +82,10 @@ Distance distance(std::span<const double> x, std::span<const double> y) {
     const double difference = std::abs(x[i] - y[i]), magnitude = std::abs(y[i]);
     out.most = std::max(out.most, difference), off += difference * difference;
     out.largest = std::max(out.largest, magnitude), square += magnitude * magnitude;
-    ++finite;
+    ++out.finite;
   }
-  if (finite > 0) out.rms = std::sqrt(off / double(finite)), out.size = std::sqrt(square / double(finite));
+  const auto finite = static_cast<double>(out.finite);
+  if (out.finite > 0) out.rms = std::sqrt(off / finite), out.size = std::sqrt(square / finite);
   return out;
 }
 

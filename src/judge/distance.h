@@ -17,7 +17,11 @@ struct Distance {
   double size = 0;     // root mean square of y
   double largest = 0;  // |y|
   size_t unlike = 0;   // elements finite on one side only, infinities of other sign, texts that differ
+  size_t finite = 0;   // elements whose difference counts; 0: not known
 };
+
+/// Of the elements of all together.
+Distance together(std::span<const Distance> parts);
 
 /// True for a number and NaN, a number and an infinity, and infinities of different sign.
 template <class Float>

@@ -22,7 +22,8 @@ bool agrees(const Distance& distance, double allowed);
 /// Which of two errors relative to the same exact result is larger.
 enum class Larger : uint8_t { alike, mine, theirs };
 const char* to_string(Larger larger);
-/// An error is larger when it is more than this times the other.
+/// An error is larger when it is more than this times the other, and by more than chance explains: of one run e^(3 / sqrt(elements)),
+/// which matters below 55; of several runs e^(3 standard deviations of the mean of the ratio's logarithm).
 inline constexpr double kLarger = 1.5;
 struct Errors {
   Larger larger = Larger::alike;
@@ -30,6 +31,8 @@ struct Errors {
 };
 /// Both are distances from the exact result.
 Errors compare_errors(const Distance& mine, const Distance& theirs);
+/// The same of a value in several runs on inputs of their own; the ratio is the geometric mean of theirs.
+Errors compare_errors(std::span<const Distance> mine, std::span<const Distance> theirs);
 
 /// A judged value of a graph.
 struct Judged {

@@ -17,8 +17,8 @@ Subject plain_subject(const char* text) {
 }
 
 /// A run as it comes, or with a fault, against one without passes.
-TruthResult judged(const char* text, const Subject& mine) {
-  std::vector<Tensor> inputs = {made(network(text).main().body.params[0]->type, 7, 1)};
+TruthResult judged(const char* text, const Subject& mine, uint64_t seed = 7) {
+  std::vector<Tensor> inputs = {made(network(text).main().body.params[0]->type, seed, 1)};
   Subject theirs = plain_subject(text);
   theirs.disabled = {"ALL"};
   return judge_by_truth(mine, inputs, golden_of(trace_run(*theirs.model(), inputs), "cpu, passes off"),
@@ -59,6 +59,25 @@ TEST(Truth, TheOperatorThatRoundsWorseIsNamed) {
     EXPECT_GT(first->ratio, judge::kLarger);
     EXPECT_NE(to_text(result).find(fmt::format("  {} (net.py", name)), std::string::npos) << to_text(result);
     EXPECT_EQ(to_html(result).find("/*DATA*/"), std::string::npos);
+  }
+}
+
+TEST(Truth, RunsAreJudgedTogether) {
+  Subject faulty = plain_subject(kPerceptron);
+  faulty.fault = std::make_shared<KernelFault>(network(kPerceptron).sources, "act", move_a_little);
+  for (const Subject& mine : {plain_subject(kPerceptron), faulty}) {
+    std::vector<TruthResult> runs;
+    for (uint64_t seed = 1; seed <= 3; ++seed) runs.push_back(judged(kPerceptron, mine, seed));
+    const TruthResult result = together(runs);
+    EXPECT_EQ(result.runs, 3u);
+    EXPECT_EQ(result.worse(), mine.fault != nullptr);
+    for (size_t i = 0; i < result.rows.size(); ++i) {
+      const TruthRow& row = result.rows[i];
+      EXPECT_EQ(row.first, mine.fault && row.row.key.node == "act") << row.row.key.node;
+      if (!row.mine) continue;
+      EXPECT_EQ(row.mine->finite, 3 * runs[0].rows[i].mine->finite);
+      EXPECT_GE(row.mine->most, runs[2].rows[i].mine->most);
+    }
   }
 }
 

@@ -134,6 +134,28 @@ TEST(CpuConv, multiplies_matrices_of_any_size) {
   }
 }
 
+TEST(CpuConv, rounds_long_sums_as_those_of_a_block) {
+  // A long run, many short ones, some that not all pixels have, and a product of two matrices.
+  const ConvSpec specs[] = {{.w = 1030, .ic = 64, .oc = 20, .ow = 6, .kw = 1025},
+                            {.h = 103, .ic = 96, .oc = 20, .oh = 3, .kh = 101},
+                            {.h = 9, .w = 9, .ic = 128, .oc = 20, .oh = 7, .ow = 7, .kh = 9, .kw = 9, .pad_top = 3, .pad_left = 3},
+                            {.w = 7, .ic = 70000, .oc = 20, .ow = 7}};
+  for (const ConvSpec& spec : specs) {
+    Random random(11);
+    Data data = random_data(random, spec);
+    for (auto* values : {&data.x, &data.kernel})
+      for (float& value : *values) value = std::abs(value);
+    data.bias.clear();
+    const auto expected = expected_of(spec, data);
+    for (Isa isa : isas_and_none()) {
+      const std::vector<float> found = run(spec, isa, data, serial_executor());
+      double squares = 0;
+      for (size_t i = 0; i < found.size(); ++i) squares += std::pow(found[i] / expected[i] - 1, 2);
+      EXPECT_LT(std::sqrt(squares / static_cast<double>(found.size())), 3e-7) << to_string(isa) << " " << spec.taps();
+    }
+  }
+}
+
 TEST(CpuConv, adds_onto_the_residual_in_place) {
   for (Isa isa : isas_and_none()) {
     ConvSpec spec{

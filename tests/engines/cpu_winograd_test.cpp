@@ -80,7 +80,7 @@ TEST(CpuWinograd, agrees_with_naive_loops_on_random_shapes) {
     const WinogradData data = random_winograd_data(random, spec);
     const auto expected = definition(spec, data);
     for (Isa isa : machine_isas())
-      for (int64_t results : {2, 4}) {
+      for (int64_t results : {2, 3, 4}) {
         const std::vector<float> one = run_winograd(spec, results, isa, data, serial_executor());
         EXPECT_LT(worst_difference(one, expected, 1), 1e-5) << to_string(isa) << " " << results;
         EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool2));
@@ -101,11 +101,42 @@ TEST(CpuWinograd, sums_of_many_channels_and_many_blocks_round_as_well) {
     const WinogradData data = random_winograd_data(random, spec);
     const auto expected = definition(spec, data);
     for (Isa isa : machine_isas())
-      for (int64_t results : {2, 4}) {
+      for (int64_t results : {2, 3, 4}) {
         const std::vector<float> one = run_winograd(spec, results, isa, data, serial_executor());
         EXPECT_LT(worst_difference(one, expected, 1), 4e-6) << to_string(isa) << " " << results;
         EXPECT_EQ(one, run_winograd(spec, results, isa, data, *pool3));
       }
+  }
+}
+
+double root_mean_square_off(const std::vector<float>& found, const std::vector<double>& exact) {
+  double sum = 0;
+  for (size_t i = 0; i < found.size(); ++i) sum += (found[i] - exact[i]) * (found[i] - exact[i]);
+  return std::sqrt(sum / static_cast<double>(found.size()));
+}
+
+TEST(CpuWinograd, errs_at_most_half_again_as_much_as_one_sum_in_f32) {
+  for (auto [channels, results] : {std::pair<int64_t, int64_t>{8, 2}, {24, 3}, {40, 3}, {64, 4}, {96, 4}, {256, 4}}) {
+    WinogradSpec spec{.n = 1, .h = 16, .w = 16, .ic = channels, .oc = 16, .oh = 14, .ow = 14};
+    Random random(3);
+    WinogradData data = random_winograd_data(random, spec);
+    data.bias.assign(data.bias.size(), 0);
+    std::vector<float> plain;
+    for (int64_t place = 0; place < spec.oh * spec.ow; ++place)
+      for (int64_t o = 0; o < spec.oc; ++o) {
+        float sum = 0;
+        for (int64_t i = 0; i < 9 * channels; ++i) {
+          const int64_t y = place / spec.ow + i / channels / 3, x = place % spec.ow + i / channels % 3;
+          sum = std::fma(data.x[static_cast<size_t>((y * spec.w + x) * channels + i % channels)],
+                         data.kernel[static_cast<size_t>(i * spec.oc + o)], sum);
+        }
+        plain.push_back(sum);
+      }
+    const auto exact = definition(spec, data);
+    for (Isa isa : machine_isas())
+      EXPECT_LE(root_mean_square_off(run_winograd(spec, results, isa, data, serial_executor()), exact),
+                1.5 * root_mean_square_off(plain, exact))
+          << channels << " channels, " << to_string(isa);
   }
 }
 
@@ -146,7 +177,7 @@ TEST(CpuWinograd, gradients_by_the_kernel_agree_with_naive_loops) {
     double largest = 1;
     for (double each : expected) largest = std::max(largest, std::abs(each));
     for (Isa isa : machine_isas())
-      for (int64_t results : {2, 4}) {
+      for (int64_t results : {2, 3, 4}) {
         const std::vector<float> one = run_gradient(spec, results, isa, data, serial_executor());
         EXPECT_LT(worst_difference(one, expected, 1), 1e-5 * largest) << to_string(isa) << " " << results;
         EXPECT_EQ(one, run_gradient(spec, results, isa, data, *pool2));
@@ -218,7 +249,7 @@ TEST(CpuWinograd, elements_of_16_bits_are_widened_on_load_and_rounded_on_store) 
     WinogradData sums = data;
     std::fill(sums.bias.begin(), sums.bias.end(), 0.f);
     for (Isa isa : machine_isas())
-      for (int64_t results : {2, 4}) {
+      for (int64_t results : {2, 3, 4}) {
         const auto wanted = epilogue(spec, run_winograd(plain, results, isa, sums, serial_executor()), data);
         const Winograd winograd(spec, results, isa, 3);
         std::vector<float> packed(winograd.packed_size()), bias(winograd.bias_size()), zeros(winograd.zeros_size());

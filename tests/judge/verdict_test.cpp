@@ -80,6 +80,38 @@ TEST(Errors, AreAlikeWithinRoundingAndLargerBeyond) {
   EXPECT_EQ(errors(1e-5, 1e-4, 1).larger, Larger::mine);
 }
 
+TEST(Errors, OfFewElementsAreLargerOnlyBeyondChance) {
+  const auto larger = [](double mine, size_t finite) {
+    Distance a, b;
+    a.rms = mine, b.rms = 1e-5, a.size = b.size = 1, a.finite = b.finite = finite;
+    return compare_errors(a, b).larger;
+  };
+  EXPECT_EQ(larger(1.6e-5, 1000), Larger::mine);
+  EXPECT_EQ(larger(1.6e-5, 20), Larger::alike);
+  EXPECT_EQ(larger(2e-5, 20), Larger::mine);
+  EXPECT_EQ(larger(5e-5, 2), Larger::alike);
+  EXPECT_EQ(larger(1e-4, 2), Larger::mine);
+  EXPECT_EQ(larger(0.1e-5, 4), Larger::theirs);
+}
+
+TEST(Errors, OfSeveralRunsAreLargerOnlyBeyondTheSpreadOfTheirRatios) {
+  const auto judged = [](std::initializer_list<double> ratios, size_t finite = 20) {
+    std::vector<Distance> mine, theirs;
+    for (double ratio : ratios) {
+      Distance& a = mine.emplace_back(), &b = theirs.emplace_back();
+      a.rms = ratio * 1e-5, b.rms = 1e-5, a.size = b.size = 1, a.finite = b.finite = finite;
+    }
+    return compare_errors(mine, theirs);
+  };
+  EXPECT_EQ(judged({4.3, 0.4, 0.9, 1.5, 0.7}).larger, Larger::alike);
+  EXPECT_EQ(judged({4.3, 4, 0.9, 1.5, 1.2}).larger, Larger::alike);
+  EXPECT_EQ(judged({2.4, 1.7, 2, 2.2, 1.8}).larger, Larger::mine);
+  EXPECT_EQ(judged({0.4, 0.5, 0.6, 0.5, 0.5}).larger, Larger::theirs);
+  EXPECT_EQ(judged({1.4, 1.4, 1.4, 1.4, 1.4}).larger, Larger::alike);
+  EXPECT_EQ(judged({2, 2}, 2).larger, Larger::alike);  // alike by chance: one must not trust two ratios alone
+  EXPECT_NEAR(judged({4, 1}).ratio, 2, 1e-9);
+}
+
 /// Places of the first faults; a letter for each value: f fail, p pass, w warning, ? not judged.
 std::vector<size_t> faults(const std::string& verdicts, const std::vector<std::pair<size_t, size_t>>& edges) {
   std::vector<Judged> values;

@@ -151,6 +151,18 @@ def test_a_lower_precision_errs_more_than_the_framework(models, command, tmp_pat
     assert result["worse"] and result["larger"]["mine"] and "OURS is larger" in done.stdout
 
 
+def test_errors_of_several_runs_are_judged_together(models, command, tmp_path):
+    mlp = models("mlp").frozen
+    one = truth_of(command("cairn", "diff", mlp, mlp, "--truth", "f64", "--seed", "1"), tmp_path, 0)
+    two = truth_of(command("cairn", "diff", mlp, mlp, "--truth", "f64", "--runs", "2"), tmp_path, 0)
+    assert (one["runs"], two["runs"]) == (1, 2) and [row["name"] for row in one["rows"]] == [row["name"] for row in two["rows"]]
+    assert all(mine["mine"]["most"] <= both["mine"]["most"] for mine, both in zip(one["outputs"], two["outputs"]))
+    np.save(tmp_path / "x.npy", next(iter(next(models("mlp").cases())[0].values())))
+    done = command("cairn", "diff", mlp, mlp, "--truth", "f64", "--runs", "2", "--input", "x.npy")
+    assert done.returncode == 1 and "all inputs are given by files" in done.stderr
+    assert command("cairn", "diff", mlp, mlp, "--runs", "2").returncode == 1
+
+
 def test_wrong_use_is_told_in_a_sentence(models, command, tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 nothing")
     np.savez(tmp_path / "other.npz", nothing=np.zeros(3))

@@ -215,6 +215,15 @@ def conv(stride=1, padding="SAME"):
     return lambda x, kernel: tf.nn.conv2d(x, kernel, stride, padding)
 
 
+def constant_conv(ic, oc):
+    """By Winograd's method, in tiles that the number of channels chooses."""
+    return lambda x: tf.nn.conv2d(x, tf.constant(normal(3, 3, ic, oc), x.dtype), 1, "SAME")
+
+
+def rectified(*dims):
+    return np.maximum(normal(*dims), 0)
+
+
 OTHERS = {
     "sum of a million": (tf.reduce_sum, [normal(1000000)]),
     "sum of a million positive ones": (tf.reduce_sum, [np.abs(normal(1000000))]),
@@ -258,12 +267,25 @@ OTHERS = {
     "batched matmul": (lambda a, b: tf.matmul(a, b, transpose_b=True), [normal(8, 64, 512), normal(8, 64, 512)]),
     "conv": (conv(), [normal(2, 14, 14, 256), normal(3, 3, 256, 64)]),
     "conv with long k": (conv(), [np.abs(normal(1, 7, 7, 1024)), np.abs(normal(3, 3, 1024, 32))]),
+    "conv with longer k": (conv(2, "VALID"), [np.abs(normal(1, 5, 5, 2048)), np.abs(normal(3, 3, 2048, 32))]),
+    "conv of a long kernel": (lambda x, k: tf.nn.conv1d(x, k, 1, "VALID"), [np.abs(normal(1, 1200, 64)), np.abs(normal(1025, 64, 4))]),
+    "sum of products of many matrices": (lambda a, b: tf.einsum("bik,bjk->ij", a, b), [np.abs(normal(500, 16, 300)), np.abs(normal(500, 16, 300, seed=2))]),
     "conv 1x1 with long k": (conv(), [np.abs(normal(1, 7, 7, 2048)), np.abs(normal(1, 1, 2048, 64))]),
+    "conv of 16 channels": (constant_conv(16, 16), [rectified(1, 56, 56, 16)]),
+    "conv of 24 channels": (constant_conv(24, 24), [rectified(1, 56, 56, 24)]),
+    "conv of 32 channels": (constant_conv(32, 32), [rectified(1, 56, 56, 32)]),
+    "conv of 48 channels": (constant_conv(48, 48), [rectified(2, 28, 28, 48)]),
+    "conv of 64 channels": (constant_conv(64, 64), [rectified(1, 28, 28, 64)]),
+    "conv of 64 channels, normal numbers": (constant_conv(64, 64), [normal(1, 28, 28, 64)]),
+    "conv of 128 channels": (constant_conv(128, 64), [rectified(1, 28, 28, 128)]),
+    "conv of 256 channels": (constant_conv(256, 64), [rectified(1, 28, 28, 256)]),
     "attention": (attention, [normal(2, 4, 96, 64), normal(2, 4, 96, 64, seed=1), normal(2, 4, 96, 64, seed=2)]),
     "attention gradient": (gradient(attention), [normal(2, 4, 96, 64, seed=4), normal(2, 4, 96, 64), normal(2, 4, 96, 64, seed=1), normal(2, 4, 96, 64, seed=2)]),
     "dense layer with long k": (lambda x, w, b: tf.nn.gelu(tf.matmul(x, w) + b), [normal(64, 3072), normal(3072, 128) / 55, normal(128)]),
     "conv with strides": (conv(2), [normal(2, 28, 28, 64), normal(3, 3, 64, 64)]),
     "conv gradient": (gradient(conv()), [normal(8, 28, 28, 32), normal(8, 28, 28, 32, mean=0.5), normal(3, 3, 32, 32)]),
+    "conv gradient of 64 channels": (gradient(conv()), [normal(8, 28, 28, 64), rectified(8, 28, 28, 64), normal(3, 3, 64, 64)]),
+    "conv gradient of 128 channels": (gradient(conv()), [normal(16, 14, 14, 128), rectified(16, 14, 14, 128), normal(3, 3, 128, 128)]),
     "conv gradient with strides": (gradient(conv(2)), [normal(8, 28, 28, 32), normal(8, 56, 56, 16), normal(3, 3, 16, 32)]),
     "conv 1x1 gradient": (gradient(conv()), [normal(8, 28, 28, 64), np.abs(normal(8, 28, 28, 64)), normal(1, 1, 64, 64)]),
     "depthwise conv gradient": (gradient(lambda x, k: tf.nn.depthwise_conv2d(x, k, [1, 1, 1, 1], "SAME")),

@@ -22,7 +22,7 @@ struct Diff {
   ModelArguments model;
   std::string golden, golden_engine = "auto", inputs_file, disable, precision, truth, python, output = "cairn_diff";
   std::vector<std::string> inputs;
-  int most = 1, seed = 0;
+  int most = 1, seed = 0, runs = 1;
   bool json = false;
 };
 
@@ -201,10 +201,23 @@ std::pair<diff::Subject, std::vector<Tensor>> truth_of(const Diff& diff, const M
   return {truth, ordered};
 }
 
-int judge_rounding(const Diff& diff, const diff::Subject& subject, const Model& model,
-                   const std::vector<Tensor>& inputs, const diff::Golden& golden) {
-  auto [truth, exact_inputs] = truth_of(diff, model, inputs);
-  diff::TruthResult result = diff::judge_by_truth(subject, inputs, golden, truth, exact_inputs);
+/// Inputs that no file gives are others in each run.
+int judge_rounding(Diff diff, const diff::Subject& subject, const Model& model, std::vector<Tensor> inputs,
+                   diff::Golden golden) {
+  std::vector<diff::TruthResult> runs;
+  for (int run = 0; run < diff.runs; ++run) {
+    if (run > 0) {
+      ++diff.seed;
+      std::vector<Tensor> others = inputs_of(diff, model);
+      if (std::equal(inputs.begin(), inputs.end(), others.begin(),
+                     [](const Tensor& a, const Tensor& b) { return a.same_bits(b); }))
+        fail(ErrorKind::invalid_argument, "--runs", "all inputs are given by files: {} runs would be one", diff.runs);
+      inputs = std::move(others), golden = golden_of(diff, model, inputs);
+    }
+    auto [truth, exact_inputs] = truth_of(diff, model, inputs);
+    runs.push_back(diff::judge_by_truth(subject, inputs, golden, truth, exact_inputs));
+  }
+  diff::TruthResult result = diff::together(std::move(runs));
   result.mine = fmt::format("{} ({})", diff.model.path, diff.model.engines.empty() ? "cpu" : diff.model.engines);
   result.truth = "the graph in float64";
   fs::path folder = expand_home(diff.output);
@@ -221,6 +234,8 @@ int diff_models(Diff diff) {
   auto model = subject.model();
   if (!fs::exists(expand_home(diff.golden)) && tensorflow::checkpoint_prefix(expand_home(diff.golden)).empty())
     fail(ErrorKind::not_found, diff.golden, "does not exist");
+  if (diff.runs > 1 && (diff.truth.empty() || diff.golden.ends_with(".npz")))
+    fail(ErrorKind::invalid_argument, "--runs", "needs --truth, and a golden that can be run");
   std::vector<Tensor> inputs = inputs_of(diff, *model);
   diff::Golden golden;
   try {
@@ -259,6 +274,9 @@ void add_diff(Verb& app, Run& run) {
   verb.add_option("--truth", diff->truth,
                   "f64: judge both by the graph in float64 and tell for each operator whose rounding error is larger")
       .one_of({"f64"});
+  verb.add_option("--runs", diff->runs,
+                  "of --truth, each with other random inputs: the mean of their ratios, and what chance explains of it")
+      .within(1, 1000);
   verb.add_option("--most", diff->most, "faults to look for, one after the other").within(1, 100);
   verb.add_option("-o,--output", diff->output, "folder for the page and the reproducer (cairn_diff)");
   verb.add_option("--python", diff->python,

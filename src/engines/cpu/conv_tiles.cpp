@@ -198,7 +198,10 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   tile.c_stride = s.y_pixel;
   tile.groups = groups_of(first, pixels), tile.a_pixel_bytes = s.stride_w * pixel_bytes;
   tile.matrix_steps = matrix_steps_;
-  if (is_matrix() && !integers() && !matrix_registers_) tile.block_steps = block_steps(s.ic);
+  // A sum of at most this length rounds as stock's does, in which it is one as well.
+  constexpr int64_t kLongSum = 8192;
+  if ((is_matrix() || s.taps() * s.ic > kLongSum) && !integers() && !matrix_registers_)
+    tile.block_steps = block_steps(s.taps() * s.ic);
   tile.stored = s.stored, tile.zeros = s.zeros;
   if (panel_layout().scaled()) tile.block_steps = static_cast<int>(s.block);
   tile.residual = s.residual;

@@ -30,13 +30,13 @@ void add_steps(Sums<vectors>& sums, int steps, const char* a, int64_t a_step, co
   sums = now;
 }
 
-/// As in TileCode.
-bool bias_last(const TileSpec& spec) { return spec.narrow.rounds_sum || !spec.block_steps; }
-
 template <int vectors>
-Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b, const void* bias) {
-  Sums<vectors> sums{}, total{};
-  if (!bias_last(s)) std::memcpy(&total, bias, sizeof total);
+Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char* b) {
+  Sums<vectors> sums{}, block_sums{}, total{};
+  const auto move = [](Sums<vectors>& from, Sums<vectors>& to) {
+    for (int j = 0; j < vectors; ++j) to[j] += from[j];
+    from = {};
+  };
   const int64_t b_step = s.b_step_bytes ? s.b_step_bytes : s.vectors * kLanes * 4;
   const size_t plane = s.plane_rows ? static_cast<size_t>(s.plane_rows) : s.rows.size();
   for (size_t y = 0; y < s.rows.size(); ++y, b += s.b_row_rows * b_step) {
@@ -47,17 +47,17 @@ Sums<vectors> sums_of(const TileSpec& s, size_t pixel, const char* a, const char
       const char* x = row + run.a_bytes + s.pixel_bytes[pixel];
       const char* w = b + run.b_row * b_step;
       int left = run.length;
-      for (; s.block_steps && left > s.block_steps; left -= s.block_steps) {
+      if (s.block_steps) move(sums, block_sums);
+      for (int block = 1; s.block_steps && left > s.block_steps; left -= s.block_steps, ++block) {
         add_steps<vectors>(sums, s.block_steps, x, s.a_step_bytes, w, b_step);
-        for (int j = 0; j < vectors; ++j) total[j] += sums[j];
-        sums = {};
+        move(sums, block_sums);
+        if (block % kBlocksTogether == 0) move(block_sums, total);
         x += s.block_steps * s.a_step_bytes, w += s.block_steps * b_step;
       }
       add_steps<vectors>(sums, left, x, s.a_step_bytes, w, b_step);
     }
   }
-  if (s.block_steps)
-    for (int j = 0; j < vectors; ++j) sums[j] += total[j];
+  if (s.block_steps) move(block_sums, total), move(total, sums);
   return sums;
 }
 
@@ -85,13 +85,13 @@ template <int vectors>
 void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const void* specification) {
   const auto* spec = static_cast<const TileSpec*>(specification);
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
-    auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b), bias);
+    auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b));
     const int64_t at = static_cast<int64_t>(i) * spec->c_stride;
     for (int column = 0; column < spec->columns; ++column) {
       const NarrowEpilogue& narrow = spec->narrow;
       float sum = sums[column / kLanes][column % kLanes];
       if (narrow.rounds_sum) sum = rounded(sum, narrow.result);
-      if (bias_last(*spec)) sum += static_cast<const float*>(bias)[column];
+      sum += static_cast<const float*>(bias)[column];
       if (narrow.rounds_biased) sum = rounded(sum, narrow.result);
       if (spec->residual) sum += element(residual, at + column, narrow.residual);
       cairn::narrow(narrow.result, 1, std::array{activated(spec->activation, sum)}.data(),

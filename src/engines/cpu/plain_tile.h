@@ -5,6 +5,10 @@
 
 namespace cairn {
 
+/// Blocks of a run (TileSpec::block_steps) whose sums are added to each other before their sum is added to the total: a power of 2.
+/// Generated code and this do the same.
+inline constexpr int kBlocksTogether = 64;
+
 /// Floats, and words of integers.
 class PlainTile final : public TileKernel {
  public:

@@ -23,7 +23,7 @@ constexpr int kLongestStraight = 24, kLongestOfMuchWork = 8, kMuchWork = 8;
 constexpr int kAhead = 2048, kAheadOfStored = 4096;
 
 struct VectorTile final : TileCode {
-  // r9: what is fetched ahead, or scales of the current run's block; eax, ebx: counters.
+  // r9: what is fetched ahead, or scales of the current run's block; eax, ebx, r12d: counters.
   explicit VectorTile(const TileSpec& spec) : TileCode(spec) {
     int free = registers() - (pixels_ + 1) * vectors_;
     CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
@@ -31,10 +31,8 @@ struct VectorTile final : TileCode {
     CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
     if (has_table()) load_table();
-    bias_last_ = bias_last_ || (!integers() && !spec.block_steps);
-    integers()   ? start_integers()
-    : bias_last_ ? for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); })
-                 : start_with_bias();
+    bias_last_ = !integers();
+    integers() ? start_integers() : for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); });
     if (spec.block_steps) start_blocks();
     emit_rows();
     if (spec.block_steps) end_blocks();
@@ -55,66 +53,99 @@ struct VectorTile final : TileCode {
   Xbyak::Zmm table() const { return Xbyak::Zmm(registers() - 1); }
   Xbyak::Xmm broadcast() { return reg((pixels_ + 1) * vectors_ + next_broadcast_++ % broadcasts_); }
 
-  void start_with_bias() {
-    for (int j = 0; j < vectors_; ++j) vmovups(accumulator(0, j), ptr[rcx + j * vector_bytes()]);
-    for (int i = 1; i < pixels_; ++i)
-      for (int j = 0; j < vectors_; ++j) vmovaps(accumulator(i, j), accumulator(0, j));
-  }
-
   void start_integers() {
     for (int i = 0; i < pixels_; ++i)
       for (int j = 0; j < vectors_; ++j)
         vmovups(accumulator(i, j), parameter(spec_.start_rows[static_cast<size_t>(i)], j));
   }
 
-  Xbyak::Address kept(int pixel, int vector) const { return ptr[rsp + (pixel * vectors_ + vector) * vector_bytes()]; }
+  int kept_bytes() const { return pixels_ * vectors_ * vector_bytes(); }
+  Xbyak::Address kept(int pixel, int vector, int further = 0) const {
+    return ptr[rsp + (pixel * vectors_ + vector) * vector_bytes() + further];
+  }
   template <class Each>
-  void for_accumulators(Each&& each) const {
+  void for_accumulators(Each&& each, int further = 0) const {
     for (int i = 0; i < pixels_; ++i)
-      for (int j = 0; j < vectors_; ++j) each(accumulator(i, j), kept(i, j));
+      for (int j = 0; j < vectors_; ++j) each(accumulator(i, j), kept(i, j, further));
   }
 
-  // The stack holds the sum of the blocks so far, starting with the bias.
+  bool is_single_run() const { return spec_.rows.size() == 1 && spec_.rows[0].size() == 1; }
+
+  // The stack holds the sum of the blocks so far, of a single run from the first block on, and behind it that of whole groups of blocks.
   void start_blocks() {
-    push(rbp);
-    mov(rbp, rsp);
-    sub(rsp, pixels_ * vectors_ * vector_bytes());
-    and_(rsp, -64);
-    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
-      vmovups(at, sum);
-      clear(sum);
+    has_groups_ = !layout().scaled() && std::ranges::any_of(spec_.rows, [&](auto& row) {
+      return std::ranges::any_of(row, [&](const TapRun& run) { return run.length > kBlocksTogether * spec_.block_steps; });
     });
+    push(rbp);
+    push(r12);
+    mov(rbp, rsp);
+    sub(rsp, (has_groups_ ? 2 : 1) * kept_bytes());
+    and_(rsp, -64);
+    const auto keep = [&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vmovups(at, sum); };
+    in_first_block_ = is_single_run() && !layout().scaled();
+    if (!in_first_block_) for_accumulators(keep);
+    if (has_groups_) for_accumulators(keep, kept_bytes());
   }
   void end_block() {
     for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
-      vaddps(sum, sum, at);
+      if (!in_first_block_) vaddps(sum, sum, at);
       vmovups(at, sum);
       clear(sum);
     });
+    in_first_block_ = false;
+  }
+  // Behind end_block(), while the accumulators are free.
+  void end_group() {
+    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vmovups(sum, at); });
+    for_accumulators(
+        [&](const Xbyak::Xmm& sum, const Xbyak::Address& at) {
+          vaddps(sum, sum, at);
+          vmovups(at, sum);
+          clear(sum);
+        },
+        kept_bytes());
+    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vmovups(at, sum); });
   }
   void end_blocks() {
-    for_accumulators([&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vaddps(sum, sum, at); });
+    const auto add = [&](const Xbyak::Xmm& sum, const Xbyak::Address& at) { vaddps(sum, sum, at); };
+    if (!in_first_block_) for_accumulators(add);
+    if (has_groups_) for_accumulators(add, kept_bytes());
     mov(rsp, rbp);
+    pop(r12);
     pop(rbp);
   }
 
-  // Emits a loop over whole blocks, then the remainder.
+  // Emits a loop over whole blocks, then the remainder, of which a single run's is left in the accumulators. Rows may be in a loop, so
+  // what is emitted for a run knows nothing of those before.
   void emit_blocks(const TapRun& run) {
-    const int blocks = (run.length - 1) / spec_.block_steps;
-    if (blocks > 0) {
+    const int all = (run.length - 1) / spec_.block_steps;
+    int blocks = all;
+    if (in_first_block_ && blocks) emit_block(run), --blocks;
+    if (blocks) {
       Xbyak::Label block;
-      mov(ebx, blocks);
+      mov(r12d, blocks);
       L(block);
-      const int left = spec_.block_steps - emit_steps(spec_.block_steps, run.pixels);
-      if (left) {
-        add(r10, static_cast<int>(left * spec_.a_step_bytes));
-        add(r11, left * panel_bytes());
+      emit_block(run);
+      if (blocks >= kBlocksTogether) {
+        Xbyak::Label within;
+        test(r12d, kBlocksTogether - 1);
+        jnz(within, T_NEAR);
+        end_group();
+        L(within);
       }
-      end_block();
-      dec(ebx);
+      dec(r12d);
       jnz(block, T_NEAR);
     }
-    emit_steps(run.length - blocks * spec_.block_steps, run.pixels);
+    emit_steps(run.length - all * spec_.block_steps, run.pixels);
+    if (!is_single_run()) end_block();
+  }
+  void emit_block(const TapRun& run) {
+    const int left = spec_.block_steps - emit_steps(spec_.block_steps, run.pixels);
+    if (left) {
+      add(r10, static_cast<int>(left * spec_.a_step_bytes));
+      add(r11, left * panel_bytes());
+    }
+    end_block();
   }
 
   void load_table() { vmovups(table(), ptr[rip + table_at_]); }
@@ -285,6 +316,8 @@ struct VectorTile final : TileCode {
 
   Xbyak::Label table_at_;
   int next_broadcast_ = 0;
+  bool in_first_block_ = false;  // of which no sum is on the stack yet
+  bool has_groups_ = false;
 };
 
 template <class T>

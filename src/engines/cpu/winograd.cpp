@@ -51,11 +51,21 @@ int winograd_block(int64_t steps) {
   return steps >= 2 * kApart ? kApart : 0;
 }
 
+namespace {
+
+// The more channels, the longer the sums by the definition: four parts err little more than many, and take less time.
+int channels_apart(int64_t channels) {
+  constexpr int64_t kMany = 128;
+  return channels < kMany ? winograd_block(channels) : static_cast<int>(rounded_up(channels / 4, 8));
+}
+
+}  // namespace
+
 // The constants are of one core of an Intel server with AVX-512 (docs/dev/performance.md); with AVX2 half as much is done at a
 // time, and the parts keep their proportions.
 int64_t Winograd::best_results(const WinogradSpec& s, Isa isa, double gain) {
   constexpr double kFlopsPerLane = 10, kBytes = 10, kPackedBytes = 8;  // per ns
-  constexpr double kVectorOfFour = 90, kVectorOfTwo = 31;              // ns
+  constexpr double kVector[] = {31, 58, 90};                           // ns, for 2 to 4 results
   if (isa == Isa::none) return 0;
   const auto lane = static_cast<double>(lanes(isa));
   const double channels = static_cast<double>(s.ic * s.oc), weights = 4 * channels;
@@ -73,10 +83,10 @@ int64_t Winograd::best_results(const WinogradSpec& s, Isa isa, double gain) {
   double best =
       gain * time(static_cast<double>(s.n) * inside(s.oh, s.h, s.pad_top) * inside(s.ow, s.w, s.pad_left), 0, 9);
   int64_t results = 0;
-  for (int64_t each = 2; each <= s.most_results; each += 2) {
+  for (int64_t each = 2; each <= s.most_results; ++each) {
     const auto tiles = static_cast<double>(s.tiles(each)), points = static_cast<double>((each + 2) * (each + 2));
     const double vectors = std::ceil(static_cast<double>(s.ic) / lane) + std::ceil(static_cast<double>(s.oc) / lane);
-    const double found = time(points * tiles, tiles * vectors * (each == 4 ? kVectorOfFour : kVectorOfTwo), points);
+    const double found = time(points * tiles, tiles * vectors * kVector[each - 2], points);
     if (found < best)
       best = found * (each == 2 ? gain : 1), results = each;  // tiles of 2 x 2 need less memory, and err less
   }
@@ -85,7 +95,7 @@ int64_t Winograd::best_results(const WinogradSpec& s, Isa isa, double gain) {
 
 Winograd::Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads)
     : spec_(spec), results_(results), isa_(isa), threads_(threads) {
-  CHECK(isa != Isa::none && (results == 2 || results == 4), "tiles of {} results", results);
+  CHECK(isa != Isa::none && results >= 2 && results <= 4, "tiles of {} results", results);
   vectors_ = spec.oc > lanes(isa) ? 2 : 1;
   width_ = vectors_ * lanes(isa);
   panels_ = (spec.oc + width_ - 1) / width_;
@@ -133,7 +143,7 @@ void Winograd::add_rows(int64_t tiles) {
     for (int64_t row = 0; row < rows; ++row) tile.pixel_bytes.push_back(row * loops_.v_tile * 4);
     tile.rows = {{{0, 0, static_cast<int>(spec_.ic), static_cast<uint32_t>((uint64_t{1} << rows) - 1)}}};
     tile.a_row_bytes = loops_.v_tile * 4, tile.b_row_rows = static_cast<int>(spec_.ic);
-    tile.block_steps = spec_.packed_in_run && !is_narrow(spec_.x_form) ? winograd_block(spec_.ic) : block_steps(spec_.ic);
+    tile.block_steps = results_ < 4 || is_narrow(spec_.x_form) ? block_steps(spec_.ic) : channels_apart(spec_.ic);
     tile.c_stride = loops_.m_tile;
     tile.ahead_lines = static_cast<int>((spec_.ic * width_ / 16 + count - 1) / count);
     kernels_.push_back(TileKernel::make(tile));

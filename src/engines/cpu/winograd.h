@@ -2,8 +2,8 @@
 // polynomials, of which there are fewer than taps times results (A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural
 // Networks, 2016). Products of all tiles at a point are a matrix product on the generated tile.
 //
-// Tiles of 4 x 4 results have the points 0, +-sqrt(1/2), +-sqrt(2) and infinity, whose matrices have small elements and so
-// round well; those of 2 x 2 results 0, +-1 and infinity.
+// Tiles of 4 x 4 results have the points 0, +-21/32, +-3/2 and infinity, of 3 x 3 results +-3/8, +-5/4 and infinity, of 2 x 2
+// results 0, +-1 and infinity: near those that err least, and exact in f32 (docs/dev/performance.md).
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ struct WinogradSpec {
   int64_t n = 1, h = 1, w = 1, ic = 1, oc = 1, oh = 1, ow = 1, pad_top = 0, pad_left = 0;
   bool residual = false;
   bool packed_in_run = false;  // the kernel is no constant
-  int64_t most_results = 4;    // along a side of a tile: larger ones err more
+  int64_t most_results = 4;    // 2 to 4 along a side of a tile: larger ones err more
   Form x_form = Form::floats, kernel_form = Form::floats;
   Form precision = Form::floats;  // to which a kernel of floats is rounded
   NarrowEpilogue narrow;
@@ -55,8 +55,8 @@ struct WinogradCode {
 };
 WinogradCode winograd_code(Isa isa, int64_t results);
 
-/// The steps that products of so many steps sum apart in training (TileSpec::block_steps): fewer than products of the definition,
-/// since the way back from the points enlarges errors. It costs a tenth of the time.
+/// The steps that products of tiles of 4 x 4, and those of gradients by the kernel, sum apart (TileSpec::block_steps): fewer than
+/// products of the definition, since the way back from the points enlarges errors. It costs a twentieth of the time.
 int winograd_block(int64_t steps);
 
 class Winograd {
@@ -65,7 +65,7 @@ class Winograd {
   /// The same for any number of threads.
   static int64_t best_results(const WinogradSpec& spec, Isa isa, double gain = 0.85);
 
-  /// `results`: 2 or 4 along a side of a tile.
+  /// `results`: 2, 3 or 4 along a side of a tile.
   Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads);
 
   /// Floats of the transformed kernel, of the bias with whole panels, and of zeros that run() reads.

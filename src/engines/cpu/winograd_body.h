@@ -3,21 +3,38 @@
 #include "engines/cpu/vector_types.h"
 #include "engines/cpu/narrow_vectors_body.h"
 
-constexpr float kNear = 0.70710678f, kFar = 1.41421356f;  // the points of 4 x 4 results
+/// Finite points other than 0 come in pairs, +-kNear and +-kFar. kFirst is the index of the first pair: tiles of 4 x 4 also have 0.
+template <int64_t kResults>
+struct Points {
+  static constexpr int64_t kFirst = kResults - 3;
+  static constexpr double kNear = kResults == 4 ? 21. / 32 : 3. / 8, kFar = kResults == 4 ? 3. / 2 : 5. / 4;
+  static constexpr double kNear2 = kNear * kNear, kFar2 = kFar * kFar;
+  static constexpr double kSum = kNear2 + kFar2, kProduct = kNear2 * kFar2;
+  /// What the kernel's values at them are divided by: the product of the differences from the other finite points.
+  static constexpr double kOfNear = 2 * (kResults == 4 ? kNear2 : kNear) * (kNear2 - kFar2);
+  static constexpr double kOfFar = 2 * (kResults == 4 ? kFar2 : kFar) * (kFar2 - kNear2);
+};
+/// All are fractions of powers of two, so that constants in f32 are exact.
+constexpr float f32(double exact) { return static_cast<float>(exact); }
 
 /// in: kSize elements `step` apart, made values of as many points.
 template <int64_t kResults>
 CAIRN_INLINE void to_points(const Floats* in, int64_t step, Floats* out) {
   const auto at = [&](int64_t i) { return in[i * step]; };
-  if constexpr (kResults == 4) {
-    const Floats even_near = at(4) - 2.f * at(2), odd_near = kNear * (at(3) - 2.f * at(1));
-    const Floats even_far = at(4) - 0.5f * at(2), odd_far = kFar * (at(3) - 0.5f * at(1));
-    out[0] = at(0) + at(4) - 2.5f * at(2);
-    out[1] = even_near + odd_near, out[2] = even_near - odd_near;
-    out[3] = even_far + odd_far, out[4] = even_far - odd_far;
-    out[5] = at(1) + at(5) - 2.5f * at(3);
-  } else {
+  if constexpr (kResults == 2) {
     out[0] = at(0) - at(2), out[1] = at(1) + at(2), out[2] = at(2) - at(1), out[3] = at(3) - at(1);
+  } else {
+    using P = Points<kResults>;
+    constexpr int64_t k = P::kFirst;
+    const auto pair = [&](Floats even, Floats odd, float point, Floats* to) {
+      to[0] = even + point * odd;
+      to[1] = kResults == 4 ? even - point * odd : point * odd - even;
+    };
+    const auto alone = [&](int64_t i) { return f32(P::kProduct) * at(i) + (at(i + 4) - f32(P::kSum) * at(i + 2)); };
+    pair(at(k + 3) - f32(P::kFar2) * at(k + 1), at(k + 2) - f32(P::kFar2) * at(k), f32(P::kNear), out + k);
+    pair(at(k + 3) - f32(P::kNear2) * at(k + 1), at(k + 2) - f32(P::kNear2) * at(k), f32(P::kFar), out + k + 2);
+    if constexpr (kResults == 4) out[0] = alone(0);
+    out[kResults + 1] = alone(k);
   }
 }
 
@@ -25,15 +42,22 @@ CAIRN_INLINE void to_points(const Floats* in, int64_t step, Floats* out) {
 template <int64_t kResults>
 CAIRN_INLINE void from_points(const Floats* in, int64_t step, Floats* out) {
   const auto at = [&](int64_t i) { return in[i * step]; };
-  if constexpr (kResults == 4) {
-    const Floats even_near = at(1) + at(2), odd_near = at(1) - at(2), even_far = at(3) + at(4), odd_far = at(3) - at(4);
-    out[0] = at(0) + (even_near + even_far);
-    out[1] = kNear * odd_near + kFar * odd_far;
-    out[2] = 0.5f * even_near + 2.f * even_far;
-    out[3] = at(5) + (0.5f * kNear * odd_near + 2.f * kFar * odd_far);
+  constexpr int64_t k = kResults == 2 ? 1 : kResults - 3;
+  const Floats even_near = at(k) + at(k + 1), odd_near = at(k) - at(k + 1);
+  if constexpr (kResults == 2) {
+    out[0] = at(0) + even_near, out[1] = at(3) + odd_near;
   } else {
-    const Floats sum = at(1) + at(2), difference = at(1) - at(2);
-    out[0] = at(0) + sum, out[1] = at(3) + difference;
+    using P = Points<kResults>;
+    const Floats even_far = at(k + 2) + at(k + 3), odd_far = at(k + 2) - at(k + 3);
+    out[0] = even_near + even_far;
+    out[1] = f32(P::kNear) * odd_near + f32(P::kFar) * odd_far;
+    out[2] = f32(P::kNear2) * even_near + f32(P::kFar2) * even_far;
+    if constexpr (kResults == 4) {
+      out[0] += at(0);
+      out[3] = f32(P::kNear2 * P::kNear) * odd_near + (f32(P::kFar2 * P::kFar) * odd_far + at(5));
+    } else {
+      out[2] += at(4);
+    }
   }
 }
 
@@ -41,14 +65,19 @@ CAIRN_INLINE void from_points(const Floats* in, int64_t step, Floats* out) {
 template <int64_t kResults>
 CAIRN_INLINE void results_to_points(const Floats* in, int64_t step, Floats* out) {
   const auto at = [&](int64_t i) { return in[i * step]; };
-  if constexpr (kResults == 4) {
-    const Floats even_near = at(0) + 0.5f * at(2), odd_near = kNear * (at(1) + 0.5f * at(3));
-    const Floats even_far = at(0) + 2.f * at(2), odd_far = kFar * (at(1) + 2.f * at(3));
-    out[0] = at(0), out[5] = at(3);
-    out[1] = even_near + odd_near, out[2] = even_near - odd_near;
-    out[3] = even_far + odd_far, out[4] = even_far - odd_far;
+  out[kResults + 1] = at(kResults - 1);
+  if constexpr (kResults != 3) out[0] = at(0);
+  if constexpr (kResults == 2) {
+    out[1] = at(0) + at(1), out[2] = at(0) - at(1);
   } else {
-    out[0] = at(0), out[1] = at(0) + at(1), out[2] = at(0) - at(1), out[3] = at(1);
+    using P = Points<kResults>;
+    const auto pair = [&](double point, Floats* to) {
+      const Floats even = at(0) + f32(point * point) * at(2);
+      Floats odd = at(1);
+      if constexpr (kResults == 4) odd += f32(point * point) * at(3);
+      to[0] = even + f32(point) * odd, to[1] = even - f32(point) * odd;
+    };
+    pair(P::kNear, out + P::kFirst), pair(P::kFar, out + P::kFirst + 2);
   }
 }
 
@@ -60,14 +89,17 @@ typedef float HalfFloats __attribute__((vector_size(2 * CAIRN_FLOATS), aligned(4
 template <int64_t kResults>
 CAIRN_INLINE void kernel_to_points(const Doubles* in, int64_t step, Doubles* out) {
   const Doubles first = in[0], middle = in[step], last = in[2 * step];
-  const auto pair = [](Doubles even, Doubles odd, Doubles* to) { to[0] = even + odd, to[1] = even - odd; };
-  out[0] = first, out[kResults + 1] = last;
-  if constexpr (kResults == 4) {
-    constexpr double kRoot = 1.4142135623730950488;
-    pair((first + 0.5 * last) * (-1 / 1.5), middle * (-kRoot / 3), out + 1);
-    pair((first + 2. * last) * (1 / 6.), middle * (kRoot / 6), out + 3);
+  const auto pair = [&](double point, double divisor, Doubles* to) {
+    const Doubles even = 1 / divisor * (first + point * point * last), odd = point / divisor * middle;
+    to[0] = even + odd, to[1] = even - odd;
+  };
+  out[kResults + 1] = last;
+  if constexpr (kResults == 2) {
+    out[0] = first, pair(1, 2, out + 1);
   } else {
-    pair(0.5 * (first + last), 0.5 * middle, out + 1);
+    using P = Points<kResults>;
+    if constexpr (kResults == 4) out[0] = 1 / P::kProduct * first;
+    pair(P::kNear, P::kOfNear, out + P::kFirst), pair(P::kFar, P::kOfFar, out + P::kFirst + 2);
   }
 }
 
@@ -231,14 +263,17 @@ void finish_tiles(const WinogradLoops& s, int64_t first, int64_t last, int64_t b
 template <int64_t kResults>
 CAIRN_INLINE void kernel_from_points(const Floats* in, int64_t step, Floats* out) {
   const auto at = [&](int64_t i) { return in[i * step]; };
-  const Floats even = at(1) + at(2), odd = at(1) - at(2);
-  if constexpr (kResults == 4) {
-    const Floats even_far = at(3) + at(4), odd_far = at(3) - at(4);
-    out[0] = at(0) + (1 / 6.f * even_far - 2 / 3.f * even);
-    out[1] = kFar / 6 * odd_far - kFar / 3 * odd;
-    out[2] = at(5) + (1 / 3.f * even_far - 1 / 3.f * even);
-  } else {
+  constexpr int64_t k = kResults == 2 ? 1 : kResults - 3;
+  const Floats even = at(k) + at(k + 1), odd = at(k) - at(k + 1);
+  if constexpr (kResults == 2) {
     out[0] = at(0) + 0.5f * even, out[1] = 0.5f * odd, out[2] = at(3) + 0.5f * even;
+  } else {
+    using P = Points<kResults>;
+    const Floats even_far = at(k + 2) + at(k + 3), odd_far = at(k + 2) - at(k + 3);
+    out[0] = f32(1 / P::kOfFar) * even_far + f32(1 / P::kOfNear) * even;
+    if constexpr (kResults == 4) out[0] += f32(1 / P::kProduct) * at(0);
+    out[1] = f32(P::kFar / P::kOfFar) * odd_far + f32(P::kNear / P::kOfNear) * odd;
+    out[2] = at(kResults + 1) + (f32(P::kFar2 / P::kOfFar) * even_far + f32(P::kNear2 / P::kOfNear) * even);
   }
 }
 
@@ -279,5 +314,5 @@ WinogradCode code_of() {
           transform_tiles<kResults, true>, finish_kernel<kResults>};
 }
 WinogradCode code_for(int64_t results) {
-  return results == 4 ? code_of<4>() : code_of<2>();
+  return results == 4 ? code_of<4>() : results == 3 ? code_of<3>() : code_of<2>();
 }

@@ -138,7 +138,7 @@ Refusal read_winograd_gradient(const Group& group, WinogradSpec& spec, int64_t& 
   if (spec.x_form == Form::brains && machine_has_brain_products()) return "pairs of bf16 are multiplied by the definition";
   spec.packed_in_run = true;  // the sums are written, and read to be finished
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
-  if (spec.n * spec.oh * spec.ow < kManyPixels && !is_narrow(spec.x_form)) spec.most_results = 2;
+  if (spec.n * spec.oh * spec.ow < kManyPixels && !is_narrow(spec.x_form)) spec.most_results = 3;
   results = Winograd::best_results(spec, machine_isa(), kGain);
   if (results == 0) return "takes longer than the definition, by estimate";
   return refuses_kernel_gradient(group);  // which make_winograd_gradient() may make

@@ -14,7 +14,8 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kManyChannels = 64;  // whose sums by the definition err nearly as much as tiles of 4 x 4
+// Of which sums by the definition err nearly as much as tiles of 4 x 4 or 3 x 3 results.
+constexpr int64_t kManyChannels = 64, kSomeChannels = 24;
 
 struct WinogradProblem {
   Contraction contraction;
@@ -58,7 +59,7 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   if (auto reason = read_forms(group, problem)) return reason;
   spec.residual = contraction->epilogue.residual != nullptr;
   spec.packed_in_run = !constant_of(kernel);
-  if (spec.packed_in_run && spec.ic < kManyChannels && !is_narrow(spec.x_form)) spec.most_results = 2;
+  if (!is_narrow(spec.x_form)) spec.most_results = spec.ic >= kManyChannels ? 4 : spec.ic >= kSomeChannels ? 3 : 2;
   spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   problem.results = Winograd::best_results(spec, machine_isa());

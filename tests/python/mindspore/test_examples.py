@@ -71,8 +71,9 @@ def test_one_thread_prints_what_many_print(tmp_path, name, mode):
 
 
 def test_lenet_learns_the_digits(tmp_path):
-    accuracy = numbers(run("lenet", tmp_path / "run", "graph", "--epochs", "15")[-1])[0]
-    assert accuracy > 0.96
+    """One run of about twenty ends below 96 %, whichever way products are rounded: the mean of three orders of the images tells."""
+    accuracies = [numbers(run("lenet", tmp_path / seed, "graph", "--epochs", "15", "--seed", seed)[-1])[0] for seed in "123"]
+    assert sum(accuracies) / 3 > 0.96, accuracies
 
 
 def write_made_mnist(folder, count):
