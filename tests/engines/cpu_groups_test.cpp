@@ -88,6 +88,37 @@ TEST_F(CpuGroups, variables_of_the_caller_are_updated_in_one_step_without_copies
   }
 }
 
+TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_gradient) {
+  const auto momentum = [](const std::string& dims, const std::string& operands, const std::string& gradient) {
+    return fmt::format(R"(({1}, %w: f32{0}, %m: f32{0}, %rate: f32[]) -> (%a: f32{0}, %b: f32{0}) {{
+    {2}
+    %k = constant {{value = f32[] (0.875)}}
+    %km = mul %m, %k
+    %b = add %km, %g
+    %s = mul %b, %rate
+    %a = sub %w, %s
+    return %a, %b }})", dims, operands, gradient);
+  };
+  expect_steps(momentum("[70, 72]", "%x: f32[500, 70], %dy: f32[500, 72]", "%g = matmul %x, %dy {transpose_a = true}"),
+               {"updated_gradient"});
+  expect_steps(momentum("[300, 256]", "%x: f32[264, 300], %dy: f32[264, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
+               {"updated_gradient"});
+  for (const std::string shape : {"1, 1, 24, 40", "3, 3, 6, 20", "2, 2, 10, 50"})
+    expect_steps(momentum("[" + shape + "]",
+                          fmt::format("%x: f32[6, 17, 16, {}], %dy: f32[6, 9, 8, {}]", shape.substr(6, shape.rfind(',') - 6),
+                                      shape.substr(shape.rfind(' ') + 1)),
+                          "%shape = constant {value = i64[4] (" + shape +
+                              ")}\n    %g = conv2d_kernel_gradient %x, %dy, %shape {strides = [2, 2], padding = same}"),
+                 {"updated_gradient"});
+  std::string product = adam("");
+  product.replace(product.find("%g: f32[70, 33]"), 15, "%x: f32[1, 70], %dy: f32[1, 33]");
+  product.replace(product.find("%k = "), 0, "%g = matmul %x, %dy {transpose_a = true}\n    ");
+  if (machine_isa() == Isa::avx512) expect_steps(product, {"updated_gradient"});
+  product.replace(product.find("%c: f32[70, 33])"), 16, "%c: f32[70, 33], %g: f32[70, 33])");
+  product.replace(product.find("%a, %b, %c }"), 12, "%a, %b, %c, %g }");
+  expect_steps(product, {"tile", "elementwise 13"});
+}
+
 TEST_F(CpuGroups, a_long_chain_that_rounds_behind_every_operation_is_one_step) {
   for (const char* type : {"f16", "bf16"}) {
     std::string nodes = "%n0 = cast %x {dtype = f32}", last = "%n0";
