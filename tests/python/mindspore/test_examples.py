@@ -76,16 +76,17 @@ def test_lenet_learns_the_digits(tmp_path):
 
 
 def write_made_mnist(folder, count):
-    """As many images as MNIST has, of digits that are moved, lighter or darker, and noisy; the test digits are others, as they are."""
+    """As many images as MNIST has, of digits that are moved, lighter or darker, and noisy. A sixth of the test images are of digits that
+    training does not see."""
     digits, rng = load_digits(), np.random.RandomState(1)
     order = np.random.RandomState(0).permutation(len(digits.images))
     images, labels = np.pad(np.kron(digits.images[order], np.ones((3, 3))), ((0, 0), (2, 2), (2, 2))) * 255 / 16, digits.target[order]
-    pick = rng.randint(0, 1500, count)
-    moved = np.stack([np.roll(images[each], rng.randint(-2, 3, 2), (0, 1)) for each in pick])
-    moved = np.clip(moved * rng.uniform(0.8, 1.2, (count, 1, 1)) + rng.randn(count, 28, 28) * 8, 0, 255)
-    for part, kind, pictures, names in (("train", "train", moved, labels[pick]), ("test", "t10k", np.clip(images[1500:], 0, 255), labels[1500:])):
+    for part, kind, seen, size in (("train", "train", 1500, count), ("test", "t10k", len(images), count // 20)):
+        pick = rng.randint(0, seen, size)
+        moved = np.stack([np.roll(images[each], rng.randint(-2, 3, 2), (0, 1)) for each in pick])
+        moved = np.clip(moved * rng.uniform(0.8, 1.2, (size, 1, 1)) + rng.randn(size, 28, 28) * 8, 0, 255)
         (folder / part).mkdir(parents=True)
-        for name, values in (("images-idx3", pictures.astype(np.uint8)), ("labels-idx1", names.astype(np.uint8))):
+        for name, values in (("images-idx3", moved.astype(np.uint8)), ("labels-idx1", labels[pick].astype(np.uint8))):
             head = struct.pack(f">4B{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
             (folder / part / f"{kind}-{name}-ubyte").write_bytes(head + values.tobytes())
 
