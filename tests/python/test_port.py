@@ -105,6 +105,21 @@ def test_what_timing_decides_is_no_fault(key):
     assert verdict(2.0, 2.0, 1.97, {"v": "read and updated in no order"}, key) == port.NOT_EQUAL
 
 
+def test_runs_in_another_order_prove_nothing():
+    """Threads of a script: which one's run is the second, timing decides, in TensorFlow as well."""
+
+    def runs(*order):
+        return {f"after:{run}:{name}": np.array([1.0]) for run, name in enumerate(order)}
+
+    def compared(again, cairn):
+        return port.compare({"stock": runs("a", "b", "a"), "again": again, "cairn": cairn}, {})
+
+    found = compared(runs("a", "a", "b"), runs("a", "a", "a"))
+    assert found["verdict"] == port.NOT_REPRODUCIBLE and found["reasons"] == [port.ORDER]
+    assert compared(runs("a", "b", "b"), runs("a", "a", "b"))["verdict"] == port.NOT_EQUAL  # differs before that
+    assert compared(runs("a", "b", "a"), runs("a", "b", "b"))["verdict"] == port.NOT_EQUAL
+
+
 def test_what_differs_before_a_race_is_a_fault():
     stock = {"after:1:v": np.array([1.0]), "after:2:w": np.array([1.0])}
     cairn = {"after:1:v": np.array([2.0]), "after:2:w": np.array([2.0])}

@@ -30,6 +30,7 @@ OTHERWISE = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_ENABLE_O
 RUNS = {"stock": ("tensorflow", {}), "again": ("tensorflow", OTHERWISE), "cairn": ("cairn", {})}
 NUDGED = ("tensorflow", OTHERWISE | {"CAIRN_RECORD_NUDGE": "1"})  # the last bit of each weight is another in the beginning
 ROUNDING = "TensorFlow itself differs as much where the last bit of each weight is another in the beginning"
+ORDER = "two runs of TensorFlow make their runs in another order, or with other sizes"
 EQUAL, NOT_EQUAL, NOT_REPRODUCIBLE = "equal", "not equal", "not reproducible"
 EXIT = {EQUAL: 0, NOT_EQUAL: 1, NOT_REPRODUCIBLE: 4}
 
@@ -218,6 +219,7 @@ def compare(runs, races):
     rows += [{"key": key, "size": int(cairn[key].size), "difference": None, "allowed": 0.0, "verdict": NOT_EQUAL}
              for key in cairn if key not in stock]  # fmt: skip
     forgive_races(rows, races)
+    forgive_order(rows, stock, [runs[name] for name in others])
     found = {row["verdict"] for row in rows}
     unequal = [row for row in rows if row["verdict"] != EQUAL]
     scalars = [key for key in stock if key.startswith("fetch:") and stock[key].size == 1 and key in cairn]
@@ -243,18 +245,31 @@ def forgive_races(rows, races):
     """Not reproducible is what timing decides, and all that differs once a variable does for that reason."""
     differing = [row for row in rows if row["verdict"] == NOT_EQUAL and row["difference"] is not None]
     raced = [row for row in differing if name_of(row["key"]) in races and not row["key"].startswith("fetch:")]
-    first = min(raced, key=run_of, default=None)
+    first = min(raced, key=lambda row: run_of(row["key"]), default=None)
     for row in differing:
-        later = first is not None and run_of(row) >= run_of(first)
+        later = first is not None and run_of(row["key"]) >= run_of(first["key"])
         reason = races.get(name_of(row["key"])) or (races[name_of(first["key"])] if later else None)
         if reason:
             row |= {"verdict": NOT_REPRODUCIBLE, "reason": reason}
 
 
-def run_of(row):
+def forgive_order(rows, stock, others):
+    """Not reproducible is all from the first run on that another time TensorFlow itself makes in another order, or with other sizes."""
+
+    def shape(values, key):
+        return values[key].shape if key in values else None
+
+    apart = {key for other in others for key in stock.keys() | other.keys() if shape(stock, key) != shape(other, key)}
+    first = min(map(run_of, apart), default=float("inf"))
+    for row in rows:
+        if apart and row["verdict"] == NOT_EQUAL and run_of(row["key"]) >= first:
+            row |= {"verdict": NOT_REPRODUCIBLE, "reason": ORDER}
+
+
+def run_of(key):
     """The number of the run, which variables at the end come after."""
-    number = row["key"].split(":")[1]
-    return int(number) if row["key"].count(":") > 1 and number.isdigit() else float("inf")
+    number = key.split(":")[1]
+    return int(number) if key.count(":") > 1 and number.isdigit() else float("inf")
 
 
 def name_of(key):
