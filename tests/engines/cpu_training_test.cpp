@@ -231,6 +231,14 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
           fmt::format("f32[3, 13, 14, {0}], f32[3, {1}, {2}, {0}] {{window = [2, 3], strides = [2, 3], padding = {3}}}",
                       channels, *padding == 's' ? 7 : 6, *padding == 's' ? 5 : 4, padding),
           "max_pool2d_gradient");
+  for (const int channels : {1, 3, 6, 15})
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[3, 13, 15, {0}], f32[3, 6, 7, {0}] {{window = [2, 2], strides = [2, 2]}}", channels),
+               "max_pool2d_gradient");
+  expect_cpu("max_pool2d_gradient",
+             "f32[1, 2, 8, 1]=[0, 0, 1, 2, 3, 1, nan, 1, 0, 0, 2, 2, 3, 3, 1, nan], f32[1, 1, 4, 1] {window = [2, 2], "
+             "strides = [2, 2]}",
+             "max_pool2d_gradient");
   expect_cpu("avg_pool2d_gradient",
              "f32[2, 8, 8, 37], i64[4]=[2, 15, 15, 37] {window = [3, 3], strides = [2, 2], padding = same}",
              "avg_pool2d_gradient");

@@ -4,7 +4,7 @@
 /// stride_w-th column side by side.
 template <class Spec>
 void spread_columns(const Spec& s, const float* x, int64_t first, int64_t count, float* to) {
-  std::fill_n(to, count * s.row, 0.f);
+  std::memset(to, 0, static_cast<size_t>(count * s.row) * sizeof(float));
   for (int64_t i = 0; i < count; ++i, to += s.row) {
     const int64_t h = first + i - s.pad_top;
     if (h < 0 || h >= s.h) continue;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstring>
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/training_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
 
@@ -148,7 +149,7 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
       }
     });
     sum(p, parts, sums, output(args));
-    if (!std::all_of(output(args), output(args) + p.taps() * p.oc, [](float value) { return std::isfinite(value); }))
+    if (!all_finite(p.taps() * p.oc, output(args)))
       sum_inside(p, input(args, x), input(args, dy), output(args));
   };
   return call(fmt::format("pixel_gradient {}", to_string(isa)), run, std::move(options));

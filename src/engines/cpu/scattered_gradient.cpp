@@ -1,12 +1,13 @@
 #include "engines/cpu/scattered_gradient.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstring>
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/training_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
 
@@ -149,16 +150,16 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
     Executor& executor = args.executor.width() > static_cast<int>(threads) ? serial_executor() : args.executor;
     executor.run(static_cast<int>(g.n), [&](int i, int worker) {
       float *const products = scratch + static_cast<size_t>(worker) * each, *const image = products + made;
-      std::fill_n(image, g.image_h * g.pitch, 0.f);
+      std::memset(image, 0, static_cast<size_t>(g.image_h * g.pitch) * sizeof(float));
       const float* from = input(args, dy) + i * g.oh * g.ow * g.oc;
       for (int64_t first = 0; first < g.oh; first += g.rows, from += g.rows * g.ow * g.oc) {
         product.run(serial_executor(), from, weights, zeros, products, products);
         for (int64_t row = 0; row < g.rows; ++row)
           add(g, products + row * g.ow * g.columns(), image + (first + row) * g.stride_h * g.pitch);
       }
-      float *const dx = output(args) + i * g.h * g.w * g.ic, *const end = dx + g.h * g.w * g.ic;
+      float* const dx = output(args) + i * g.h * g.w * g.ic;
       store_image(g, image, dx);
-      if (!std::all_of(dx, end, [](float value) { return std::isfinite(value); }))
+      if (!all_finite(g.h * g.w * g.ic, dx))
         sum_taps(g, input(args, dy) + i * g.oh * g.ow * g.oc, input(args, kernel), dx);
     });
   };
