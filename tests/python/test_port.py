@@ -335,3 +335,13 @@ def test_large_files_and_hidden_folders_are_linked_into_the_folder_of_a_run(tmp_
     assert not (folder / "sub").is_symlink() and not (folder / "sub" / "small").is_symlink()
     (folder / "sub" / "small").write_text("changed")
     assert (project / "sub" / "small").read_text() == "s"
+
+
+def test_work_folders_beside_a_script_are_not_copied_into_further_ones(tmp_path):
+    """Each would hold copies of all others: three times as much with every one."""
+    for name in ("first", "second"):
+        (tmp_path / name / "stock.run").mkdir(parents=True)
+        (tmp_path / name / port.ending.WORK_MARK).touch()
+    (tmp_path / "train.py").write_text("pass")
+    port.recorded.lay_out(tmp_path, tmp_path / "first" / "again.run")
+    assert [path.name for path in (tmp_path / "first" / "again.run").iterdir()] == ["train.py"]

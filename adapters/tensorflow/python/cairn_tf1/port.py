@@ -24,7 +24,6 @@ FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
 MOST = 0.1  # of the largest element: where TensorFlow differs from itself by more, times FACTOR, no bound proves anything
 NOTHING = 1e-10  # no difference, whatever the size of the elements
-MARK = ".cairn_port"  # in a work folder: what lies there is ours to replace
 REPEATS = 2  # further runs of stock TensorFlow before a difference is called one
 OTHERWISE = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
 RUNS = {"stock": ("tensorflow", {}), "again": ("tensorflow", OTHERWISE), "cairn": ("cairn", {})}
@@ -63,7 +62,7 @@ def main(words=None):
     if not options.path.exists():
         return refuse(f"there is no {options.path}")
     options.output.mkdir(parents=True, exist_ok=True)
-    migrated, mark = options.output.resolve() / "migrated", options.output / MARK
+    migrated, mark = options.output.resolve() / "migrated", options.output / ending.WORK_MARK
     if migrated.exists() and not mark.exists():
         return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another work folder with -o")
     mark.touch()
@@ -115,17 +114,16 @@ def refuse(sentence, code=2):
 def migrate(options, folder):
     """What `cairn migrate` says of the project, as JSON; the migrated project lies in `folder`, with all else that it reads."""
     shutil.rmtree(folder, ignore_errors=True)
-    path, work = options.path.resolve(), options.output.resolve()
+    path = options.path.resolve()
     with tempfile.TemporaryDirectory() as outside:  # the work folder may lie inside the project
         migrated = Path(outside) / "migrated"
         command = [Path(sys.executable).with_name("cairn"), "migrate", path, "-o", migrated, "--json"]
         command += ["--main", options.main] if options.main else []
-        command += ["--exclude", str(work.relative_to(path)) + "/**"] if path in work.parents else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode not in (0, 1):
             sys.exit(refuse(f"migration failed: {done.stderr.strip().removeprefix('error: migrate: ')}", 3))
         shutil.move(migrated, folder)
-    recorded.lay_out(path if path.is_dir() else path.parent, folder, {work})
+    recorded.lay_out(path if path.is_dir() else path.parent, folder)
     return json.loads(done.stdout)
 
 
