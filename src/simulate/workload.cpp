@@ -21,14 +21,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// The steps of a plan that make gradients: what a step that updates a state of n bytes takes of n bytes, followed back through
-/// steps on values of that size alone, which decay weights, scale or clip: ranks exchange gradients before these.
+/// The steps of a plan that make gradients: one that updates a state of n bytes and contracts as well makes the gradient itself;
+/// otherwise what it takes of n bytes, followed back through steps on values of that size alone, which decay weights, scale or clip:
+/// ranks exchange gradients before these.
 class Makers {
  public:
   explicit Makers(const PlanInfo& plan) : plan_(plan) {
     for (const StepInfo& step : plan.steps)
       for (uint64_t bytes : std::set<uint64_t>(step.updates.begin(), step.updates.end()))
-        if (!follow(step, bytes) && bytes > kCounter) given += static_cast<double>(bytes);
+        if (step.kind == "contraction")
+          steps[static_cast<uint32_t>(&step - plan.steps.data())] += static_cast<double>(bytes);
+        else if (!follow(step, bytes) && bytes > kCounter)
+          given += static_cast<double>(bytes);
   }
 
   std::map<uint32_t, double> steps;  // bytes of the gradients of each

@@ -88,6 +88,67 @@ TEST_F(CpuGroups, variables_of_the_caller_are_updated_in_one_step_without_copies
   }
 }
 
+TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_gradient) {
+  const auto momentum = [](const std::string& dims, const std::string& operands, const std::string& gradient) {
+    return fmt::format(R"(({1}, %w: f32{0}, %m: f32{0}, %rate: f32[]) -> (%a: f32{0}, %b: f32{0}) {{
+    {2}
+    %k = constant {{value = f32[] (0.875)}}
+    %km = mul %m, %k
+    %b = add %km, %g
+    %s = mul %b, %rate
+    %a = sub %w, %s
+    return %a, %b }})", dims, operands, gradient);
+  };
+  expect_steps(momentum("[70, 72]", "%x: f32[500, 70], %dy: f32[500, 72]", "%g = matmul %x, %dy {transpose_a = true}"),
+               {"updated_gradient"});
+  expect_steps(momentum("[300, 256]", "%x: f32[264, 300], %dy: f32[264, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
+               {"updated_gradient"});
+  for (const std::string shape : {"1, 1, 24, 40", "3, 3, 6, 20", "2, 2, 10, 50"})
+    expect_steps(momentum("[" + shape + "]",
+                          fmt::format("%x: f32[6, 17, 16, {}], %dy: f32[6, 9, 8, {}]", shape.substr(6, shape.rfind(',') - 6),
+                                      shape.substr(shape.rfind(' ') + 1)),
+                          "%shape = constant {value = i64[4] (" + shape +
+                              ")}\n    %g = conv2d_kernel_gradient %x, %dy, %shape {strides = [2, 2], padding = same}"),
+                 {"updated_gradient"});
+  const std::string product = "%g = matmul %x, %dy {transpose_a = true}";
+  expect_steps(momentum("[70, 72]", "%x: f32[32, 70], %dy: f32[32, 72]", product), {"tile", "elementwise 4"});
+  std::string read = momentum("[70, 72]", "%x: f32[500, 70], %dy: f32[500, 72]", product);
+  read.replace(read.find("%b: f32[70, 72])"), 16, "%b: f32[70, 72], %g: f32[70, 72])");
+  read.replace(read.find("%a, %b }"), 8, "%a, %b, %g }");
+  expect_steps(read, {"transposed_product", "elementwise 4"});
+}
+
+TEST_F(CpuGroups, a_weight_changes_in_place_behind_the_last_step_that_reads_it) {
+  const auto expect_updated = [](const std::string& x, const std::string& made) {
+    const std::string text = fmt::format(R"({{
+    %g = matmul {}, %dy {{transpose_a = true}}
+    %k = constant {{value = f32[] (0.125)}}
+    %s = mul %g, %k
+    %a = sub %w, %s
+    %dx = {}
+    return %a, %dx }} }})", x, made);
+    const std::string head = "module @m { func @main(%w: f32[256, 256], %x: f32[256, 256], %dy: f32[256, 256]) -> "
+                             "(%a: f32[256, 256], %dx: f32[256, 256]) ";
+    std::vector<Tensor> inputs;
+    std::mt19937_64 random(5);
+    const auto plain = Model::make(parse(head + text), {.engines = {"reference"}});
+    for (const Port& port : plain->inputs()) inputs.push_back(random_tensor(port.type, random));
+    const std::vector<Tensor> wanted = plain->run(inputs);
+    const auto model = Model::make(parse(head + "updates [0 = 0] " + text), {.threads = 2, .bind_state = true});
+    EXPECT_NE(kernels_of(*model).find("updated_gradient"), std::string::npos);
+    Tensor dx = random_tensor(wanted[1].type(), random);
+    std::vector<TensorRef> refs;
+    for (Tensor& tensor : inputs) refs.push_back({tensor.dtype(), tensor.dims(), tensor.mutable_data()});
+    model->run(refs, [&](size_t, DType, std::span<const int64_t>) -> void* { return dx.mutable_data(); });
+    for (const auto& [expected, found] : {std::pair{&wanted[0], &inputs[0]}, std::pair{&wanted[1], &dx}}) {
+      const auto wrong = difference(*expected, *found, Precision::accumulate_f32);
+      EXPECT_FALSE(wrong) << text << *wrong;
+    }
+  };
+  expect_updated("%x", "matmul %dy, %w {transpose_b = true}");
+  expect_updated("%w", "mul %x, %k");  // the weight is also what its gradient is made of
+}
+
 TEST_F(CpuGroups, a_long_chain_that_rounds_behind_every_operation_is_one_step) {
   for (const char* type : {"f16", "bf16"}) {
     std::string nodes = "%n0 = cast %x {dtype = f32}", last = "%n0";

@@ -79,7 +79,40 @@ TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
     expect_cpu("conv2d_input_gradient", "f32" + c.y + ", f32" + c.kernel + ", i64[4]=" + c.x + attributes,
                "input_gradient");
     expect_cpu("conv2d_kernel_gradient", "f32" + c.x + ", f32" + c.y + ", i64[4]=" + c.kernel + attributes,
-               "kernel_gradient");
+               "");
+  }
+}
+
+TEST(CpuTraining, gradients_of_few_channels) {
+  const bool wide = machine_isa() == Isa::avx512;  // narrower vectors are full sooner
+  const std::string x = "f32[5, 12, 13, 2]", y = "f32[5, 12, 13, 6]", same = " {padding = same}";
+  expect_cpu("conv2d_kernel_gradient", x + ", " + y + ", i64[4]=[5, 5, 2, 6]" + same, wide ? "pixel_gradient" : "");
+  expect_cpu("conv2d_input_gradient", "f32[5, 12, 13, 24], f32[5, 5, 2, 24], i64[4]=[5, 12, 13, 2]" + same,
+             wide ? "scattered_gradient" : "");
+  for (unsigned seed = 0; seed < 80; ++seed) {
+    Random random(seed);
+    const int64_t n = random.between(4, 6), in = random.between(1, 4), out = random.between(1, 8);
+    int64_t size[2], made[2], taps[2], strides[2], dilations[2];
+    for (int i : {0, 1}) {
+      taps[i] = random.between(1, 5), strides[i] = random.between(1, 3), dilations[i] = random.between(1, 2);
+      made[i] = random.between(1, 40);
+      size[i] = (made[i] - 1) * strides[i] + (taps[i] - 1) * dilations[i] + 1 + random.between(0, 2);
+    }
+    const int64_t top = random.between(0, taps[0] - 1), left = random.between(0, taps[1] - 1);
+    for (int i : {0, 1}) size[i] = std::max<int64_t>(1, size[i] - (i ? left : top));
+    const auto dims = [](int64_t a, int64_t b, int64_t c, int64_t d) { return fmt::format("[{}, {}, {}, {}]", a, b, c, d); };
+    for (int i : {0, 1}) {
+      const int64_t before = i ? left : top;
+      made[i] = (size[i] + before - (taps[i] - 1) * dilations[i] - 1) / strides[i] + 1;
+    }
+    if (made[0] < 1 || made[1] < 1) continue;
+    const std::string attributes =
+        fmt::format(" {{strides = [{}, {}], dilations = [{}, {}], padding = explicit, pads = [{}, 0, {}, 0]}}", strides[0],
+                    strides[1], dilations[0], dilations[1], top, left);
+    const std::string x_dims = dims(n, size[0], size[1], in), y_dims = dims(n, made[0], made[1], out);
+    const std::string kernel_dims = dims(taps[0], taps[1], in, out);
+    expect_cpu("conv2d_kernel_gradient", "f32" + x_dims + ", f32" + y_dims + ", i64[4]=" + kernel_dims + attributes, "");
+    expect_cpu("conv2d_input_gradient", "f32" + y_dims + ", f32" + kernel_dims + ", i64[4]=" + x_dims + attributes, "");
   }
 }
 
@@ -198,6 +231,14 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
           fmt::format("f32[3, 13, 14, {0}], f32[3, {1}, {2}, {0}] {{window = [2, 3], strides = [2, 3], padding = {3}}}",
                       channels, *padding == 's' ? 7 : 6, *padding == 's' ? 5 : 4, padding),
           "max_pool2d_gradient");
+  for (const int channels : {1, 3, 6, 15})
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[3, 13, 15, {0}], f32[3, 6, 7, {0}] {{window = [2, 2], strides = [2, 2]}}", channels),
+               "max_pool2d_gradient");
+  expect_cpu("max_pool2d_gradient",
+             "f32[1, 2, 8, 1]=[0, 0, 1, 2, 3, 1, nan, 1, 0, 0, 2, 2, 3, 3, 1, nan], f32[1, 1, 4, 1] {window = [2, 2], "
+             "strides = [2, 2]}",
+             "max_pool2d_gradient");
   expect_cpu("avg_pool2d_gradient",
              "f32[2, 8, 8, 37], i64[4]=[2, 15, 15, 37] {window = [3, 3], strides = [2, 2], padding = same}",
              "avg_pool2d_gradient");

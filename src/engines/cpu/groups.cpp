@@ -13,6 +13,7 @@
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/separable.h"
+#include "engines/cpu/updated_gradient.h"
 #include "ops/shapes.h"
 
 namespace cairn {
@@ -144,6 +145,8 @@ class Proposer {
       if (node->is("softmax") && node->result()->type.is_static()) attention(*node);
     for (const auto& node : block_.nodes)
       if (node->is("conv2d") && node->result()->type.is_static() && is_depthwise(*node)) separable(*node);
+    for (const auto& node : block_.nodes)
+      if (!node->results.empty() && !taken(*node) && makes_weight_gradient(*node)) updated(*node);
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node) {
@@ -436,6 +439,19 @@ class Proposer {
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
   // becomes an output of the group, unless the group depends on such a user. Slices and rows gathered for this group only are read in place.
   void region(const Node& root) {
+    std::vector<const Node*> nodes = same_shape(root);
+    const size_t computed = nodes.size();
+    for (size_t i = 0; i < computed; ++i)
+      for (const Value* input : nodes[i]->inputs) {
+        const Node* node = input->producer;
+        if (!node || !ElementwiseProgram::reads_part(*node) || contains(nodes, node) || taken(*node)) continue;
+        if (node->is("gather") && node->result()->type.shape != root.result()->type.shape) continue;
+        if (!leaves(*node, nodes)) nodes.push_back(node);
+      }
+    take(make_group(in_order(std::move(nodes)), uses_));
+  }
+
+  std::vector<const Node*> same_shape(const Node& root) {
     std::vector<const Node*> nodes{&root};
     size_t arithmetic = 0, instructions = 0;
     const auto count = [&](const Node& node) {
@@ -453,15 +469,27 @@ class Proposer {
         nodes.push_back(node);
         inputs_of(nodes) > kMostInputs ? nodes.pop_back() : count(*node);
       }
-    const size_t computed = nodes.size();
-    for (size_t i = 0; i < computed; ++i)
-      for (const Value* input : nodes[i]->inputs) {
-        const Node* node = input->producer;
-        if (!node || !ElementwiseProgram::reads_part(*node) || contains(nodes, node) || taken(*node)) continue;
-        if (node->is("gather") && node->result()->type.shape != root.result()->type.shape) continue;
-        if (!leaves(*node, nodes)) nodes.push_back(node);
-      }
-    take(make_group(in_order(std::move(nodes)), uses_));
+    return nodes;
+  }
+
+  // Groups the gradient of a weight with the update that alone reads it: what the last node behind it needs.
+  void updated(const Node& gradient) {
+    const auto takes = [&](const Node& node) {
+      return !taken(node) && ElementwiseProgram::takes(node) &&
+             node.result()->type.shape == gradient.result()->type.shape;
+    };
+    const Node* root = &gradient;
+    for (const Node* next = root; next;) {
+      root = next, next = nullptr;
+      for (const Node* user : uses_.users(root->result()))
+        if (takes(*user) && (!next || places_.of(*user) > places_.of(*next))) next = user;
+    }
+    if (root == &gradient) return;
+    std::vector<const Node*> nodes = same_shape(*root);
+    if (!leaves(gradient, nodes)) {
+      nodes.push_back(&gradient);
+      taken_where_right(in_order(std::move(nodes)));
+    }
   }
 
   static bool contains(const std::vector<const Node*>& nodes, const Node* node) {

@@ -11,6 +11,7 @@
 #include "engines/cpu/integer_step.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
+#include "engines/cpu/pixel_gradient.h"
 #include "engines/cpu/pixel_lanes.h"
 #include "engines/cpu/planes.h"
 #include "engines/cpu/program.h"
@@ -20,11 +21,13 @@
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/sampling.h"
+#include "engines/cpu/scattered_gradient.h"
 #include "engines/cpu/segments.h"
 #include "engines/cpu/separable.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
+#include "engines/cpu/updated_gradient.h"
 #include "engines/cpu/winograd_gradient.h"
 #include "engines/cpu/winograd_step.h"
 
@@ -54,6 +57,7 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
+    {"updated_gradient", refuses_updated_gradient, make_updated_gradient},
     {"separable", refuses_separable, make_separable},
     {"pixel_lanes", refuses_pixel_lanes, make_pixel_lanes},
     {"few_channels", refuses_few_channels, make_few_channels},
@@ -101,8 +105,10 @@ constexpr CpuKernel kKernels[] = {
     {"unique", refuses_unique, make_unique_elements, nullptr, true},
     {"non_zero", refuses_non_zero, make_non_zero, nullptr, true},
     {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
+    {"scattered_gradient", refuses_scattered_gradient, make_scattered_gradient},
     {"input_gradient", refuses_input_gradient, make_input_gradient},
     {"winograd_gradient", refuses_winograd_gradient, make_winograd_gradient},
+    {"pixel_gradient", refuses_pixel_gradient, make_pixel_gradient},
     {"kernel_gradient", refuses_kernel_gradient, make_kernel_gradient},
     {"batch_norm_training", refuses_batch_norm_training, make_batch_norm_training},
     {"batch_norm", refuses_batch_norm_inference, make_batch_norm_inference},

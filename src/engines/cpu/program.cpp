@@ -556,22 +556,25 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   }
 }
 
-void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const {
-  const int64_t tiles = (count_ + kTile - 1) / kTile;
-  const int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8));
+void ElementwiseProgram::interpret(const void* const* inputs, void* const* outputs, int64_t first,
+                                   int64_t last) const {
+  alignas(64) float registers[kMostRegisters * kTile];
   uint64_t direct = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
-    const bool last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
+    const bool is_last = outputs_[i] == static_cast<int>(operands_.size() + code_.size() - 1);
     const bool shared = std::find(inputs, inputs + operands_.size(), outputs[i]) != inputs + operands_.size();
-    if (targets_[i].full && targets_[i].form == Form::floats && (last || !shared)) direct |= uint64_t{1} << i;
+    if (targets_[i].full && targets_[i].form == Form::floats && (is_last || !shared)) direct |= uint64_t{1} << i;
   }
-  const auto chunk = [&](int index, int) {
-    alignas(64) float registers[kMostRegisters * kTile];
-    load_singles(inputs, registers);
-    for (int64_t tile = index * each; tile < std::min(tiles, (index + 1) * each); ++tile)
-      run_tile(inputs, outputs, direct, tile * kTile, std::min(kTile, count_ - tile * kTile), registers);
-  };
-  executor.run(static_cast<int>((tiles + each - 1) / each), chunk);
+  load_singles(inputs, registers);
+  for (; first < last; first += kTile) run_tile(inputs, outputs, direct, first, std::min(kTile, last - first), registers);
+}
+
+void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const {
+  const int64_t tiles = (count_ + kTile - 1) / kTile;
+  const int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8)) * kTile;
+  executor.run(static_cast<int>((count_ + each - 1) / each), [&](int index, int) {
+    interpret(inputs, outputs, index * each, std::min(count_, (index + 1) * each));
+  });
 }
 
 // Computes elements [first, last) with the generated code, in pieces in which every operand is contiguous or one
@@ -626,6 +629,18 @@ void ElementwiseProgram::run_generated(Executor& executor, const void* const* in
   const int64_t each = std::max<int64_t>(16, (count_ / (executor.width() * 8) + tile_ - 1) / tile_) * tile_;
   executor.run(static_cast<int>((count_ + each - 1) / each),
                [&](int index, int) { run_chunk(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
+}
+
+bool ElementwiseProgram::goes_by_elements() const {
+  const auto at_its_place = [](const Operand& each) { return (each.full || each.single) && !each.part; };
+  return std::all_of(operands_.begin(), operands_.end(), at_its_place) &&
+         std::all_of(targets_.begin(), targets_.end(), at_its_place);
+}
+
+void ElementwiseProgram::run_part(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
+  const void* starts[kMostRegisters];  // by operand
+  for (size_t i = 0; i < operands_.size(); ++i) starts[i] = inputs[operands_[i].buffer];
+  kernel_ ? run_chunk(starts, outputs, first, last) : interpret(starts, outputs, first, last);
 }
 
 void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void* const* outputs) const {

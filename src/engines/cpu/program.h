@@ -27,6 +27,10 @@ class ElementwiseProgram {
   explicit ElementwiseProgram(const Group& group, const GroupStrides& strides = {});
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
+  /// Elements [first, last) alone, by the calling thread. Requires goes_by_elements().
+  void run_part(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
+  /// That each element of the results is made of those at its own place, and of single numbers.
+  bool goes_by_elements() const;
   size_t instructions() const { return code_.size(); }
   bool gathers() const;
   /// False for the bounds of slices.
@@ -106,6 +110,8 @@ class ElementwiseProgram {
                 float* registers) const;
   static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
 
+  /// Tiles from `first` on, by the interpreter.
+  void interpret(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
   void run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const;
   void run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const;
   int64_t inner() const { return dims_.empty() ? 1 : dims_.back(); }

@@ -187,15 +187,13 @@ Refusal read_tile(const Group& group, TileProblem& problem) {
   return Conv::refuses(problem.spec, machine_isa());
 }
 
-/// Whether it is a plain product with many rows of a transposed x, for which each tile would read a little of every
-/// row.
+/// Whether it is a plain product with many rows of a transposed x.
 bool reads_far_rows(const TileProblem& problem) {
-  constexpr int64_t kManyRows = 256, kLeast = 64;
   const ConvSpec& spec = problem.spec;
   const Epilogue& epilogue = problem.contraction.epilogue;
   const bool plain = !epilogue.bias && !epilogue.residual && spec.activation.kind == Activation::Kind::none;
   return spec.transposed_x && !problem.stored && !spec.narrow.acts() && !problem.transposed && plain &&
-         problem.offsets.size() == 1 && spec.ic >= kManyRows && spec.w >= kLeast && spec.oc >= kLeast;
+         problem.offsets.size() == 1 && has_many_transposed_rows(spec.ic, spec.w, spec.oc);
 }
 
 /// Pixels of an odd number of channels, with a zero behind each.

@@ -140,6 +140,61 @@ CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, 
   }
 }
 
+constexpr int64_t kPairFloats = 2048;  // of a row of windows
+
+// Whether windows of two by two lie side by side in an image, of so few channels that each window would leave lanes unused.
+bool is_paired(const SlideSpec& s) {
+  return s.d * s.od * s.kd == 1 && s.kh == 2 && s.kw == 2 && s.stride_h == 2 && s.stride_w == 2 && s.dilation_h == 1 &&
+         s.dilation_w == 1 && s.pad_top == 0 && s.pad_left == 0 && 2 * s.oh <= s.h && 2 * s.ow <= s.w &&
+         s.channels < kLanes && 2 * s.ow * s.channels <= kPairFloats;
+}
+
+// The gradient of a row of such windows' largest elements, in the floats of two rows of x as they lie. `second`: whether a float
+// belongs to the second pixel of its window.
+CAIRN_INLINE void add_to_pairs(int64_t channels, int64_t count, const float* x, int64_t down, const float* dy,
+                               const int32_t* __restrict second, float* dx) {
+  int32_t winners[kLanes + kPairFloats];  // by float of the first pixels; garbage before and between them
+  float windows[kPairFloats / 2 + kLanes], gradient[kPairFloats + kLanes];
+  std::copy_n(dy, count / 2, windows);
+  const float* from = windows;
+  for (int64_t i = 0; i < count; i += 2 * channels, from += channels)
+    for (const int64_t at : {i, i + channels})  // the next pixels take the place of what lies behind the channels
+      std::memcpy(gradient + at, from, kLanes * sizeof(float));
+  int32_t* __restrict const to = winners + kLanes;
+  const float* __restrict const below = x + down;
+  std::fill_n(winners, kLanes, 0);
+  std::fill_n(to + count - channels, channels, 0);
+  for (int64_t i = 0; i < count - channels; ++i) {
+    float most = x[i];
+    int32_t winner = most < x[i + channels] ? 1 : 0;
+    most = winner ? x[i + channels] : most;
+    winner = most < below[i] ? 2 : winner;
+    most = most < below[i] ? below[i] : most;
+    to[i] = most < below[i + channels] ? 3 : winner;
+  }
+  float *__restrict const first = dx, *__restrict const next = dx + down;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t winner = second[i] ? winners[kLanes - channels + i] : winners[kLanes + i];
+    first[i] = winner == second[i] ? gradient[i] : 0.f;
+    next[i] = winner == second[i] + 2 ? gradient[i] : 0.f;
+  }
+}
+
+// dx of an image of such windows.
+CAIRN_VECTORISED(void, paired_gradient_of, (const SlideSpec& s, const float* x, const float* dy, float* dx)) {
+  const int64_t row = s.w * s.channels, count = 2 * s.ow * s.channels;
+  float* const end = dx + s.h * row;
+  int32_t second[kPairFloats];
+  std::fill_n(second, count, 0);
+  for (int64_t i = s.channels; i < count; i += 2 * s.channels) std::fill_n(second + i, s.channels, 1);
+  for (int64_t i = 0; i < s.oh; ++i, x += 2 * row, dx += 2 * row, dy += s.ow * s.channels) {
+    add_to_pairs(s.channels, count, x, row, dy, second, dx);
+    std::fill(dx + count, dx + row, 0.f);
+    std::fill(dx + row + count, dx + 2 * row, 0.f);
+  }
+  std::fill(dx, end, 0.f);
+}
+
 // dx of the first `channels` channels of one volume; handles all of them, which are adjacent, for each window.
 CAIRN_VECTORISED(void, pool_gradient_of,
                  (const SlideSpec& s, bool to_all, int64_t channels, const float* x, const float* dy, float* dx)) {
@@ -221,6 +276,12 @@ void each_product(const SlideSpec& s, Visit&& visit) {
   }
 }
 
+CAIRN_VECTORISED(bool, are_finite, (int64_t count, const float* from)) {
+  int32_t others = 0;
+  for (int64_t i = 0; i < count; ++i) others |= std::abs(from[i]) <= std::numeric_limits<float>::max() ? 0 : 1;
+  return !others;
+}
+
 constexpr int64_t kSlice = 64;       // channels of a unit of work
 constexpr int64_t kManyImages = 16;  // from so many images on, a unit of work is a whole image
 
@@ -235,10 +296,14 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
   });
 }
 
+bool all_finite(int64_t count, const float* from) { return are_finite(count, from); }
+
 void pool_gradient(Executor& executor, const SlideSpec& s, bool to_all, const float* x, const float* dy, float* dx) {
   const int64_t slice = s.n >= kManyImages ? s.channels : kSlice, slices = (s.channels + slice - 1) / slice;
+  const bool paired = s.work == WindowWork::maximum && !to_all && is_paired(s);
   for_each(executor, s.n * slices, s.pixels() * slice, [&](int64_t i) {
     const int64_t image = i / slices, at = i % slices * slice, from = image * s.pixels() * s.channels + at;
+    if (paired) return paired_gradient_of(s, x + from, dy + image * s.out_pixels() * s.channels, dx + from);
     pool_gradient_of(s, to_all, std::min(slice, s.channels - at), x ? x + from : nullptr,
                      dy + image * s.out_pixels() * s.channels + at, dx + from);
   });

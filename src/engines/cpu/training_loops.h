@@ -12,6 +12,9 @@ namespace cairn {
 void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* logits, const float* labels,
                    const int64_t* wide_classes, const int32_t* classes, float* loss, float* gradient);
 
+/// Whether no float is infinite or NaN.
+bool all_finite(int64_t count, const float* from);
+
 /// dx of pooling, added up over all windows of dy; `spec.work` tells the kind of pooling. Only maximum pooling reads x: a
 /// window's gradient goes to its first largest element, or to each of several equal ones (`to_all`).
 void pool_gradient(Executor& executor, const SlideSpec& spec, bool to_all, const float* x, const float* dy, float* dx);

@@ -106,13 +106,13 @@ def trained(folder, size, net, *options, **more):
     return {**made[0], "losses": reduced([each["losses"] for each in made], 0)}
 
 
-def same_training(found, expected, losses=1e-5, parameters=1e-4):
-    """Gradients of the first step within 1e-5 of their largest element, later losses and parameters close. Gradients that are zero but for
+def same_training(found, expected, losses=1e-5, parameters=1e-4, gradients=1e-5):
+    """Gradients of the first step close to each other by their largest element, later losses and parameters close. Gradients that are zero but for
     rounding, as those of the bias of keys in attention, may differ by 1e-11 of the largest."""
     most = max(np.abs(value).max() for name, value in expected.items() if name.startswith("gradient/"))
     for name, value in expected.items():
         if name.startswith("gradient/"):
-            assert np.abs(found[name] - value).max() <= max(1e-5 * np.abs(value).max(), 1e-11 * most), name
+            assert np.abs(found[name] - value).max() <= max(gradients * np.abs(value).max(), 1e-11 * most), name
         if name.startswith("parameter/"):
             assert np.abs(found[name] - value).max() <= max(parameters * np.abs(value).max(), 1e-9), name
     np.testing.assert_allclose(found["losses"], expected["losses"], losses)
@@ -124,11 +124,11 @@ def test_lenet_on_two_ranks_trains_as_one_with_the_whole_batch(tmp_path, mode):
 
 
 def test_resnet_on_two_ranks_trains_as_one_that_normalises_both_parts_by_themselves(tmp_path):
-    same_training(trained(tmp_path / "two", 2, "resnet"), trained(tmp_path / "one", 1, "resnet", "--parts", 2), 1e-4, 1e-3)
+    same_training(trained(tmp_path / "two", 2, "resnet"), trained(tmp_path / "one", 1, "resnet", "--parts", 2), 1e-4, 1e-3, 1e-4)
 
 
 def test_resnet_with_norms_over_all_ranks_trains_as_one_with_the_whole_batch(tmp_path):
-    same_training(trained(tmp_path / "two", 2, "resnet", "--sync"), trained(tmp_path / "one", 1, "resnet"), 1e-4, 1e-3)
+    same_training(trained(tmp_path / "two", 2, "resnet", "--sync"), trained(tmp_path / "one", 1, "resnet"), 1e-4, 1e-3, 1e-4)
 
 
 def test_bert_with_scaled_loss_on_two_ranks_trains_as_one_with_the_whole_batch(tmp_path):
@@ -158,7 +158,7 @@ def test_the_state_of_an_optimizer_is_spread_over_the_ranks(tmp_path):
 def test_four_ranks_train_as_one(tmp_path, net, mode):
     net, *options = net.split()
     one = ["--parts", 4] if net == "resnet" and not options else []
-    wide = (1e-4, 1e-3) if net == "resnet" else ()
+    wide = (1e-4, 1e-3, 1e-4) if net == "resnet" else ()
     same_training(trained(tmp_path / "four", 4, net, *options, "--mode", mode), trained(tmp_path / "one", 1, net, *one, "--mode", mode), *wide)
 
 

@@ -47,6 +47,9 @@ def network(net, sync):
         if sync:
             module._bn = lambda channel: nn.SyncBatchNorm(channel, eps=1e-4)
         made, rate = module.ResNet([1, 1], [8, 16], 10), 0.05
+        for _, cell in made.cells_and_names():
+            if hasattr(cell, "relu"):
+                cell.relu = nn.ELU()  # whose derivative has no jump, where rounding could part two trainings
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
     return nn.WithLossCell(made, loss), nn.Momentum(made.trainable_params(), rate, 0.9), True
 

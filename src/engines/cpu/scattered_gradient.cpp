@@ -1,0 +1,169 @@
+#include "engines/cpu/scattered_gradient.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engines/cpu/conv.h"
+#include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
+#include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/training_loops.h"
+#include "support/memory.h"
+#include "support/target.h"
+
+#pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
+
+namespace cairn {
+
+namespace {
+
+struct ScatteredGradient {
+  int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, pad_top, pad_left;
+  int64_t segment, rows;           // floats of a row of taps, in whole vectors; rows of pixels in a product
+  int64_t image_h, image_w, pitch; // of an image with borders, as far as taps reach: rows, floats of a row, floats between rows
+
+  int64_t columns() const { return kh * segment; }
+};
+
+using AddPixels = void (*)(const ScatteredGradient&, const float*, float*);
+
+namespace scattered_plain {
+#define CAIRN_FLOATS 4
+#include "engines/cpu/scattered_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace scattered_plain
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
+namespace scattered_avx2 {
+#define CAIRN_FLOATS 8
+#include "engines/cpu/scattered_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace scattered_avx2
+CAIRN_TARGET_END
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
+namespace scattered_avx512 {
+#define CAIRN_FLOATS 16
+#include "engines/cpu/scattered_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace scattered_avx512
+CAIRN_TARGET_END
+
+ConvSpec product_of(const ScatteredGradient& s) {
+  ConvSpec product;
+  product.w = product.ow = s.rows * s.ow, product.ic = s.oc, product.oc = s.columns();
+  return product;
+}
+
+Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
+  constexpr int64_t kLeastImages = 4, kMostImage = 256 << 10, kProductFloats = 24 << 10;
+  const Node& node = group.last();
+  if (group.nodes.size() != 1 || !is_convolution(node, ConvRole::input_gradient)) return "is another operation";
+  if (node.attr().integer("groups") != 1) return "has groups";
+  const Value *dy = node.inputs[0], *kernel = node.inputs[1], *dx = node.result();
+  for (const Value* value : {dy, kernel, dx})
+    if (value->type.dtype != kF32) return "takes f32";
+  const SlideSpec s = convolution_of(node, dx, dy, kernel);
+  if (s.d * s.kd * s.od * s.stride_d * s.dilation_w != 1) return "has three dims, or wide windows";
+  if (s.n < kLeastImages || s.oh * s.ow * s.h * s.w * s.channels == 0) return "has few images, or no pixels";
+  g = {s.n,  s.h,  s.w,        s.channels, last_dim(kernel), s.oh,      s.ow,
+       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h,     s.pad_top, s.pad_left};
+  if (g.pad_top < 0 || g.pad_left < 0) return "has negative padding";
+  const int64_t lane = machine_isa() == Isa::none ? 4 : lanes(machine_isa());
+  g.segment = ceil_div(g.kw * g.ic, lane) * lane;
+  // Vectors of products, and here of sums in memory as well.
+  constexpr int64_t kAdding = 8;  // products that take as long as to store and add one
+  const int64_t usual = s.taps() * g.oc * ceil_div(g.ic, lane), here = g.columns() / lane * (g.oc + kAdding);
+  if (5 * here > 4 * usual) return "would save too little";
+  g.rows = std::clamp<int64_t>(kProductFloats / (g.ow * g.columns()), 1, g.oh);
+  while (g.oh % g.rows != 0) --g.rows;
+  g.image_h = (g.oh - 1) * g.stride_h + (g.kh - 1) * g.dilation_h + 1;
+  g.image_w = ((g.ow - 1) * g.stride_w + g.kw) * g.ic;
+  g.pitch = (g.ow - 1) * g.stride_w * g.ic + g.segment;
+  if (g.image_h * g.pitch > kMostImage) return "has large images";
+  return Conv::refuses(product_of(g), machine_isa());
+}
+
+/// The kernel [taps, ic, oc] as [columns, oc].
+void pad_taps(const ScatteredGradient& g, const float* kernel, float* to) {
+  const int64_t row = g.kw * g.ic * g.oc, padded = g.segment * g.oc;
+  for (int64_t ky = 0; ky < g.kh; ++ky, kernel += row, to += padded)
+    std::fill(std::copy_n(kernel, row, to), to + padded, 0.f);
+}
+
+/// The image without its borders; 0 where no tap reaches.
+void store_image(const ScatteredGradient& g, const float* image, float* dx) {
+  const int64_t row = g.w * g.ic, left = g.pad_left * g.ic, inside = std::clamp<int64_t>(g.image_w - left, 0, row);
+  for (int64_t h = 0; h < g.h; ++h, dx += row) {
+    const bool reached = h + g.pad_top < g.image_h;
+    if (reached) std::copy_n(image + (h + g.pad_top) * g.pitch + left, inside, dx);
+    std::fill(dx + (reached ? inside : 0), dx + row, 0.f);
+  }
+}
+
+/// An image's gradient by its definition: the 0 behind rows of taps would make NaN of infinities.
+void sum_taps(const ScatteredGradient& g, const float* dy, const float* kernel, float* dx) {
+  std::fill_n(dx, g.h * g.w * g.ic, 0.f);
+  for (int64_t pixel = 0; pixel < g.oh * g.ow; ++pixel, dy += g.oc)
+    for (int64_t tap = 0; tap < g.kh * g.kw; ++tap) {
+      const int64_t h = pixel / g.ow * g.stride_h + tap / g.kw * g.dilation_h - g.pad_top;
+      const int64_t w = pixel % g.ow * g.stride_w + tap % g.kw - g.pad_left;
+      if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
+      for (int64_t i = 0; i < g.ic * g.oc; ++i)
+        dx[(h * g.w + w) * g.ic + i / g.oc] += kernel[tap * g.ic * g.oc + i] * dy[i % g.oc];
+    }
+}
+
+}  // namespace
+
+Refusal refuses_scattered_gradient(const Group& group) {
+  ScatteredGradient g;
+  return read_scattered_gradient(group, g);
+}
+
+std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& context) {
+  ScatteredGradient g;
+  read_scattered_gradient(group, g);
+  const Node& node = group.last();
+  const size_t dy = index_of(group, node.inputs[0]), kernel = index_of(group, node.inputs[1]);
+  const size_t threads = static_cast<size_t>(std::max(1, context.threads));
+  const Conv product(product_of(g), machine_isa(), 1);
+  const auto floats = [](int64_t count) { return whole_lines(static_cast<size_t>(count) * sizeof(float)) / sizeof(float); };
+  const size_t taps = floats(g.columns() * g.oc), packed = floats(static_cast<int64_t>(product.packed_size()));
+  const size_t bias = floats(static_cast<int64_t>(product.bias_size())), made = floats(g.rows * g.ow * g.columns());
+  const size_t each = made + floats(g.image_h * g.pitch);
+  CallOptions options{.workspace = (std::max(taps, bias) + packed + threads * each) * sizeof(float)};
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != dy && i != kernel) options.unread.push_back(i);
+  const Isa isa = machine_isa();
+  const AddPixels add = isa == Isa::avx512 ? scattered_avx512::add_pixels
+                        : isa == Isa::avx2 ? scattered_avx2::add_pixels
+                                           : scattered_plain::add_pixels;
+  std::string name = fmt::format("scattered_gradient {}", product.describe());
+  const auto run = [=](const StepArgs& args) {
+    auto* const weights = static_cast<float*>(args.workspace);
+    float* const zeros = weights + packed;  // which stand for a bias; before, the kernel with whole rows of taps
+    pad_taps(g, input(args, kernel), zeros);
+    product.pack(zeros, weights, true);
+    std::fill_n(zeros, bias, 0.f);
+    float* const scratch = zeros + std::max(taps, bias);
+    Executor& executor = args.executor.width() > static_cast<int>(threads) ? serial_executor() : args.executor;
+    executor.run(static_cast<int>(g.n), [&](int i, int worker) {
+      float *const products = scratch + static_cast<size_t>(worker) * each, *const image = products + made;
+      std::memset(image, 0, static_cast<size_t>(g.image_h * g.pitch) * sizeof(float));
+      const float* from = input(args, dy) + i * g.oh * g.ow * g.oc;
+      for (int64_t first = 0; first < g.oh; first += g.rows, from += g.rows * g.ow * g.oc) {
+        product.run(serial_executor(), from, weights, zeros, products, products);
+        for (int64_t row = 0; row < g.rows; ++row)
+          add(g, products + row * g.ow * g.columns(), image + (first + row) * g.stride_h * g.pitch);
+      }
+      float* const dx = output(args) + i * g.h * g.w * g.ic;
+      store_image(g, image, dx);
+      if (!all_finite(g.h * g.w * g.ic, dx))
+        sum_taps(g, input(args, dy) + i * g.oh * g.ow * g.oc, input(args, kernel), dx);
+    });
+  };
+  return call(std::move(name), run, std::move(options));
+}
+
+}  // namespace cairn
