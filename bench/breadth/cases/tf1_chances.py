@@ -132,7 +132,8 @@ def neural_process():
     fit = 0.5 * tf.square((wanted - mean) / spread) + tf.log(spread)
     apart = tf.log(s0 / s1) + (s1**2 + (m1 - m0) ** 2) / (2 * s0**2) - 0.5
     loss = tf.reduce_mean(fit) + tf.reduce_mean(apart) / 60
-    return loss, train(loss, adam()), [{x: normal(16, 20, 1), y: normal(16, 20, 1, seed=1), at: normal(16, 60, 1, seed=2), wanted: normal(16, 60, 1, seed=3)}]
+    feed = {x: normal(16, 20, 1), y: normal(16, 20, 1, seed=1), at: normal(16, 60, 1, seed=2), wanted: normal(16, 60, 1, seed=3)}
+    return loss, train(loss, adam()), [feed]
 
 
 def areas_in_common():
@@ -195,7 +196,7 @@ def words_by_hashes():
         x += layers.dense(tf.reshape(tf.transpose(tf.reshape(made, [4, 4, 256, 16]), [0, 2, 1, 3]), [4, 256, 64]), 64)
         x += layers.dense(layers.dense(layer_norm(x, f"m{i}"), 128, tf.nn.relu), 64)
     loss = cross_entropy(layers.dense(tf.reduce_mean(x, 1), 10), y)
-    return loss, train(loss), [{ids: tokens(256, 4), y: np.arange(4)}]
+    return loss, train(loss, tf.train.GradientDescentOptimizer(1e-3)), [{ids: tokens(256, 4), y: np.arange(4)}]
 
 
 def windows_of_long_texts():
@@ -209,7 +210,8 @@ def windows_of_long_texts():
         h = layer_norm(x, f"n{i}")
         q, k, v = (tf.transpose(tf.reshape(layers.dense(h, 64), [4, 256, 4, 16]), [0, 2, 1, 3]) for _ in range(3))
         around = lambda each: tf.pad(each, [[0, 0], [0, 0], [32, 32], [0, 0]])  # noqa: E731
-        wide = lambda each: tf.concat([tf.reshape(around(each)[:, :, j : j + 256], [4, 4, 8, 32, 16]) for j in (0, 32, 64)], 3)  # noqa: E731, B023
+        shifted = lambda each, j: tf.reshape(around(each)[:, :, j : j + 256], [4, 4, 8, 32, 16])  # noqa: E731, B023
+        wide = lambda each: tf.concat([shifted(each, j) for j in (0, 32, 64)], 3)  # noqa: E731, B023
         first = lambda each: tf.tile(each[:, :, :1, None], [1, 1, 8, 1, 1])  # noqa: E731
         scores = tf.matmul(tf.reshape(q, [4, 4, 8, 32, 16]), wide(k), transpose_b=True) / 4 + tf.constant(mask.astype("f"))
         scores = tf.concat([tf.matmul(tf.reshape(q, [4, 4, 8, 32, 16]), first(k), transpose_b=True) / 4, scores], -1)

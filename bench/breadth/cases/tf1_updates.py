@@ -168,7 +168,8 @@ def population_of_policies():
     places = tf.argsort(tf.argsort(costs))
     share = tf.cast(places, tf.float32) / 63 - 0.5
     moves = [tf.tensordot(share, change, 1) / (64 * 0.05) for change in noise]
-    return tf.reduce_mean(costs), tf.train.AdamOptimizer(0.01).apply_gradients(zip(moves, weights)), [{x: rows(64, 8), target: rows(64, 2, 1)}]
+    train = tf.train.AdamOptimizer(0.01).apply_gradients(zip(moves, weights))
+    return tf.reduce_mean(costs), train, [{x: rows(64, 8), target: rows(64, 2, 1)}]
 
 
 def critic_of_bounded_norm():
@@ -187,7 +188,8 @@ def critic_of_bounded_norm():
 
     with tf.variable_scope("maker"):
         h = tf.reshape(layers.dense(z, 8 * 8 * 32, tf.nn.relu), [-1, 8, 8, 32])
-        made = layers.conv2d_transpose(layers.conv2d_transpose(h, 16, 4, 2, "same", activation=tf.nn.relu), 3, 4, 2, "same", activation=tf.tanh)
+        h = layers.conv2d_transpose(h, 16, 4, 2, "same", activation=tf.nn.relu)
+        made = layers.conv2d_transpose(h, 3, 4, 2, "same", activation=tf.tanh)
     with tf.variable_scope("critic"):
         h = tf.concat([real, made], 0)
         for i, (inputs, outputs) in enumerate(((3, 32), (32, 64), (64, 64))):

@@ -1,4 +1,4 @@
-"""Training in TensorFlow 2: tapes in tapes, samples of their own norm, sampled places, data sets and models of one's own. As tf2_keras.py."""
+"""Training in TensorFlow 2: tapes in tapes, sampled places, data sets, models of one's own. As tf2_keras.py."""
 
 import numpy as np
 import tensorflow as tf
@@ -79,7 +79,8 @@ def flow_by_cost_volumes():
     """Where each place went: products with shifted features, refined on two scales (PWC)."""
     one, two = images(64, 3, 4)[0], normal(4, 64, 64, 3, seed=1)
     stem = [layers.Conv2D(width, 3, 2, "same", activation=tf.nn.leaky_relu) for width in (16, 24, 32)]
-    heads = [sequential(layers.Conv2D(48, 3, padding="same", activation=tf.nn.leaky_relu), layers.Conv2D(2, 3, padding="same")) for _ in range(2)]
+    head = lambda: sequential(layers.Conv2D(48, 3, padding="same", activation=tf.nn.leaky_relu), layers.Conv2D(2, 3, padding="same"))  # noqa: E731
+    heads = [head(), head()]
 
     def levels(x):
         made = [x := part(x) for part in stem]
@@ -162,7 +163,8 @@ def model_that_gathers_gradients():
 def features_without_correlation():
     """Groups of channels are turned until they are independent (whitening by eigenvectors)."""
     x, y = images(28, 1, 32)
-    stem, out = layers.Conv2D(16, 3, 2, activation="relu"), sequential(layers.Conv2D(32, 3, 2, activation="relu"), layers.Flatten(), layers.Dense(10))
+    stem = layers.Conv2D(16, 3, 2, activation="relu")
+    out = sequential(layers.Conv2D(32, 3, 2, activation="relu"), layers.Flatten(), layers.Dense(10))
 
     def logits(x):
         h = tf.reshape(stem(x), [-1, 16])
@@ -228,7 +230,8 @@ def layers_computed_again():
 
     words, blocks, out = layers.Embedding(2000, 64), [], layers.Dense(10)
     for _ in range(3):
-        parts = layers.LayerNormalization(), layers.MultiHeadAttention(4, 16), layers.LayerNormalization(), layers.Dense(256, "gelu"), layers.Dense(64)
+        norms = layers.LayerNormalization(), layers.LayerNormalization()
+        parts = norms[0], layers.MultiHeadAttention(4, 16), norms[1], layers.Dense(256, "gelu"), layers.Dense(64)
         parts[1](words(x), words(x))
         for part, width in zip((*parts[:1], *parts[2:]), (64, 64, 64, 256)):
             part.build([8, 48, width])
@@ -251,7 +254,7 @@ def layers_computed_again():
 
 def choices_made_soft():
     """Codes of categories drawn by Gumbel noise, which harden as training goes on."""
-    encoder, decoder = sequential(layers.Dense(256, "relu"), layers.Dense(20 * 10)), sequential(layers.Dense(256, "relu"), layers.Dense(784))
+    encoder, decoder = (sequential(layers.Dense(256, "relu"), layers.Dense(width)) for width in (20 * 10, 784))
     x = tf.abs(normal(64, 784)) % 1
     level = tf.Variable(1.0, trainable=False)
     decoder(encoder(x))
