@@ -43,11 +43,12 @@ class Repeater {
     visits_ = kVisits * block.nodes.size();
   }
 
-  void run() {
+  bool run() {
     for (const auto& node : block_.nodes)
       if (is_cheap(*node) && node->result()->type.is_static() && node->result()->type.dtype == kF32 &&
           count(node->result()) >= kFewest && !uses_.is_result(node->result()))
         consider(*node);
+    if (repeated_.empty()) return false;
     std::vector<std::unique_ptr<Node>> nodes;
     for (auto& node : block_.nodes) {
       if (auto found = repeated_.find(node.get()); found != repeated_.end())
@@ -55,6 +56,7 @@ class Repeater {
       nodes.push_back(std::move(node));
     }
     block_.nodes = std::move(nodes);
+    return true;
   }
 
  private:
@@ -164,6 +166,6 @@ class Repeater {
 
 }  // namespace
 
-void repeat_cheap(Block& block) { Repeater(block).run(); }
+bool repeat_cheap(Block& block) { return Repeater(block).run(); }
 
 }  // namespace cairn
