@@ -11,6 +11,7 @@ import sys
 
 from cairn import _whole
 
+WORK_MARK = ".cairn_work"  # in a work folder: what lies there is ours to replace, and no part of a project (src/migrate/tree.cpp)
 NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 

@@ -20,6 +20,7 @@ namespace {
 constexpr std::array kSkipped = {".git",        ".hg",           ".svn",        "__pycache__", ".ipynb_checkpoints",
                                  ".mypy_cache", ".pytest_cache", "node_modules"};
 constexpr std::array kRead = {".py", ".pyw", ".ipynb", ".sh", ".bash", ".yaml", ".yml"};
+constexpr std::string_view kWorkMark = ".cairn_work";  // in a folder of cairn port or cairn diff: copies of a project
 constexpr std::string_view kManifest = ".cairn-migrate.json";
 
 bool one_of(std::string_view name, const auto& names) {
@@ -101,7 +102,7 @@ void walk(const fs::path& folder, const std::string& prefix, const Options& opti
       if (one_of(extension, kRead) && !fs::exists(entry.path(), ignored))
         tree.inputs.push_back({relative, "", "is a symbolic link to nothing"});
     } else if (entry.is_directory(ignored)) {
-      if (!one_of(name, kSkipped)) walk(entry.path(), relative + "/", options, tree);
+      if (!one_of(name, kSkipped) && !fs::exists(entry.path() / kWorkMark, ignored)) walk(entry.path(), relative + "/", options, tree);
     } else if (entry.is_regular_file(ignored)) {
       if (one_of(extension, kRead) && wanted(relative, options))
         tree.inputs.push_back(read_input(entry.path(), relative, options));

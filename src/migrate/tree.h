@@ -17,7 +17,7 @@ struct Tree {
 };
 
 /// Reads PATH, a file or a folder. Throws Error when it does not exist; what is wrong with one file stays with that file.
-/// Folders of version control and byte code are left out. Options: include, exclude, max_file_bytes.
+/// Folders of version control and byte code, and work folders of cairn port and cairn diff, are left out. Options: include, exclude, max_file_bytes.
 Tree read_tree(const std::string& path, const Options& options);
 
 /// Writes the whole tree with its migrated scripts to `out`, which must not lie inside the tree. Returns the files that

@@ -153,6 +153,18 @@ TEST(tree, what_is_no_script_is_refused_where_it_is_named_and_never_called_ready
   EXPECT_EQ(told.find("readiness"), std::string::npos) << told;
 }
 
+TEST(tree, work_folders_of_cairn_are_no_part_of_a_project) {
+  Folder folder;
+  folder.write("train.py", kScript);
+  folder.write("port/.cairn_work", "");
+  folder.write("port/stock.run/train.py", kScript);
+  Tree tree = read_tree(folder / "", {});
+  ASSERT_EQ(tree.inputs.size(), 1u);
+  EXPECT_EQ(tree.inputs[0].path, "train.py");
+  EXPECT_TRUE(tree.rest.empty());
+  EXPECT_EQ(read_tree(folder / "port", {}).inputs.size(), 1u);  // unless it is named itself
+}
+
 TEST(tree, globs) {
   EXPECT_TRUE(glob_matches("*.py", "a/b.py"));
   EXPECT_TRUE(glob_matches("a/**", "a/b/c.py"));

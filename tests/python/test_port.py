@@ -105,6 +105,21 @@ def test_what_timing_decides_is_no_fault(key):
     assert verdict(2.0, 2.0, 1.97, {"v": "read and updated in no order"}, key) == port.NOT_EQUAL
 
 
+def test_runs_in_another_order_prove_nothing():
+    """Threads of a script: which one's run is the second, timing decides, in TensorFlow as well."""
+
+    def runs(*order):
+        return {f"after:{run}:{name}": np.array([1.0]) for run, name in enumerate(order)}
+
+    def compared(again, cairn):
+        return port.compare({"stock": runs("a", "b", "a"), "again": again, "cairn": cairn}, {})
+
+    found = compared(runs("a", "a", "b"), runs("a", "a", "a"))
+    assert found["verdict"] == port.NOT_REPRODUCIBLE and found["reasons"] == [port.ORDER]
+    assert compared(runs("a", "b", "b"), runs("a", "a", "b"))["verdict"] == port.NOT_EQUAL  # differs before that
+    assert compared(runs("a", "b", "a"), runs("a", "b", "b"))["verdict"] == port.NOT_EQUAL
+
+
 def test_what_differs_before_a_race_is_a_fault():
     stock = {"after:1:v": np.array([1.0]), "after:2:w": np.array([1.0])}
     cairn = {"after:1:v": np.array([2.0]), "after:2:w": np.array([2.0])}
@@ -320,3 +335,13 @@ def test_large_files_and_hidden_folders_are_linked_into_the_folder_of_a_run(tmp_
     assert not (folder / "sub").is_symlink() and not (folder / "sub" / "small").is_symlink()
     (folder / "sub" / "small").write_text("changed")
     assert (project / "sub" / "small").read_text() == "s"
+
+
+def test_work_folders_beside_a_script_are_not_copied_into_further_ones(tmp_path):
+    """Each would hold copies of all others: three times as much with every one."""
+    for name in ("first", "second"):
+        (tmp_path / name / "stock.run").mkdir(parents=True)
+        (tmp_path / name / port.ending.WORK_MARK).touch()
+    (tmp_path / "train.py").write_text("pass")
+    port.recorded.lay_out(tmp_path, tmp_path / "first" / "again.run")
+    assert [path.name for path in (tmp_path / "first" / "again.run").iterdir()] == ["train.py"]

@@ -89,10 +89,10 @@ def compare(options):
     migrated, script = folder / "migrated", options.main or (options.path.name if options.path.is_file() else None)
     if script is None:
         return refuse("which script is the program? --main names it")
-    if migrated.exists() and not (folder / ".cairn_port").exists():
+    if migrated.exists() and not (folder / ending.WORK_MARK).exists():
         return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".cairn_port").touch()
+    (folder / ending.WORK_MARK).touch()
     shutil.rmtree(migrated, ignore_errors=True)
     beside = Path(__file__).parents[2] / "bin" / "cairn"  # of a folder of packages; else the environment's
     cairn = beside if beside.exists() else Path(sys.executable).with_name("cairn")

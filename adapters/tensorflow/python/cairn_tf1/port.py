@@ -24,12 +24,12 @@ FACTOR = 4.0  # of the difference between two runs of stock TensorFlow
 LEAST = 1e-4  # of the largest element: what rounding alone may do to a later step
 MOST = 0.1  # of the largest element: where TensorFlow differs from itself by more, times FACTOR, no bound proves anything
 NOTHING = 1e-10  # no difference, whatever the size of the elements
-MARK = ".cairn_port"  # in a work folder: what lies there is ours to replace
 REPEATS = 2  # further runs of stock TensorFlow before a difference is called one
 OTHERWISE = {"TF_NUM_INTRAOP_THREADS": "1", "OMP_NUM_THREADS": "1", "TF_ENABLE_ONEDNN_OPTS": "0"}
 RUNS = {"stock": ("tensorflow", {}), "again": ("tensorflow", OTHERWISE), "cairn": ("cairn", {})}
 NUDGED = ("tensorflow", OTHERWISE | {"CAIRN_RECORD_NUDGE": "1"})  # the last bit of each weight is another in the beginning
 ROUNDING = "TensorFlow itself differs as much where the last bit of each weight is another in the beginning"
+ORDER = "two runs of TensorFlow make their runs in another order, or with other sizes"
 EQUAL, NOT_EQUAL, NOT_REPRODUCIBLE = "equal", "not equal", "not reproducible"
 EXIT = {EQUAL: 0, NOT_EQUAL: 1, NOT_REPRODUCIBLE: 4}
 
@@ -62,7 +62,7 @@ def main(words=None):
     if not options.path.exists():
         return refuse(f"there is no {options.path}")
     options.output.mkdir(parents=True, exist_ok=True)
-    migrated, mark = options.output.resolve() / "migrated", options.output / MARK
+    migrated, mark = options.output.resolve() / "migrated", options.output / ending.WORK_MARK
     if migrated.exists() and not mark.exists():
         return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another work folder with -o")
     mark.touch()
@@ -114,17 +114,16 @@ def refuse(sentence, code=2):
 def migrate(options, folder):
     """What `cairn migrate` says of the project, as JSON; the migrated project lies in `folder`, with all else that it reads."""
     shutil.rmtree(folder, ignore_errors=True)
-    path, work = options.path.resolve(), options.output.resolve()
+    path = options.path.resolve()
     with tempfile.TemporaryDirectory() as outside:  # the work folder may lie inside the project
         migrated = Path(outside) / "migrated"
         command = [Path(sys.executable).with_name("cairn"), "migrate", path, "-o", migrated, "--json"]
         command += ["--main", options.main] if options.main else []
-        command += ["--exclude", str(work.relative_to(path)) + "/**"] if path in work.parents else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode not in (0, 1):
             sys.exit(refuse(f"migration failed: {done.stderr.strip().removeprefix('error: migrate: ')}", 3))
         shutil.move(migrated, folder)
-    recorded.lay_out(path if path.is_dir() else path.parent, folder, {work})
+    recorded.lay_out(path if path.is_dir() else path.parent, folder)
     return json.loads(done.stdout)
 
 
@@ -218,6 +217,7 @@ def compare(runs, races):
     rows += [{"key": key, "size": int(cairn[key].size), "difference": None, "allowed": 0.0, "verdict": NOT_EQUAL}
              for key in cairn if key not in stock]  # fmt: skip
     forgive_races(rows, races)
+    forgive_order(rows, stock, [runs[name] for name in others])
     found = {row["verdict"] for row in rows}
     unequal = [row for row in rows if row["verdict"] != EQUAL]
     scalars = [key for key in stock if key.startswith("fetch:") and stock[key].size == 1 and key in cairn]
@@ -243,18 +243,31 @@ def forgive_races(rows, races):
     """Not reproducible is what timing decides, and all that differs once a variable does for that reason."""
     differing = [row for row in rows if row["verdict"] == NOT_EQUAL and row["difference"] is not None]
     raced = [row for row in differing if name_of(row["key"]) in races and not row["key"].startswith("fetch:")]
-    first = min(raced, key=run_of, default=None)
+    first = min(raced, key=lambda row: run_of(row["key"]), default=None)
     for row in differing:
-        later = first is not None and run_of(row) >= run_of(first)
+        later = first is not None and run_of(row["key"]) >= run_of(first["key"])
         reason = races.get(name_of(row["key"])) or (races[name_of(first["key"])] if later else None)
         if reason:
             row |= {"verdict": NOT_REPRODUCIBLE, "reason": reason}
 
 
-def run_of(row):
+def forgive_order(rows, stock, others):
+    """Not reproducible is all from the first run on that another time TensorFlow itself makes in another order, or with other sizes."""
+
+    def shape(values, key):
+        return values[key].shape if key in values else None
+
+    apart = {key for other in others for key in stock.keys() | other.keys() if shape(stock, key) != shape(other, key)}
+    first = min(map(run_of, apart), default=float("inf"))
+    for row in rows:
+        if apart and row["verdict"] == NOT_EQUAL and run_of(row["key"]) >= first:
+            row |= {"verdict": NOT_REPRODUCIBLE, "reason": ORDER}
+
+
+def run_of(key):
     """The number of the run, which variables at the end come after."""
-    number = row["key"].split(":")[1]
-    return int(number) if row["key"].count(":") > 1 and number.isdigit() else float("inf")
+    number = key.split(":")[1]
+    return int(number) if key.count(":") > 1 and number.isdigit() else float("inf")
 
 
 def name_of(key):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from cairn import _cairn
+from cairn._ending import WORK_MARK
 
 ABOUT = ("roundoff", "eager", "races")  # the run as a whole
 COPIED_FILE = 16 << 20  # bytes; a larger file is linked, not copied, into the folder of a run
@@ -70,8 +71,9 @@ def train(script, options, name, engine, environment, words=(), server=None, pro
     record, log, home = folder / f"{name}.npz", folder / f"{name}.log", folder / f"{name}.run"
     record.unlink(missing_ok=True)
     shutil.rmtree(home, ignore_errors=True)
+    (folder / WORK_MARK).touch()
     project = project or script.parent
-    lay_out(project, home, {folder})
+    lay_out(project, home)
     environment = {**os.environ, "CAIRN_ENGINE": engine, "CAIRN_RECORD": str(record), **environment}
     words = [*words, str(home / script.relative_to(project)), *options.arguments]
     code = (server.run if server else alone)(words, home, environment, log, options.timeout)
@@ -83,9 +85,10 @@ def train(script, options, name, engine, environment, words=(), server=None, pro
         return {key: arrays[key] for key in arrays.files if key not in ABOUT}
 
 
-def lay_out(project, folder, without=()):
+def lay_out(project, folder):
     """`folder` gets the files of `project`: copies of small ones, so that a run changes nothing outside its folder, and links to
-    large ones, to hidden folders and to what lies beyond the bounds. What `folder` has already stays; `without` is left out."""
+    large ones, to hidden folders and to what lies beyond the bounds. What `folder` has already stays; work folders are left
+    out: each would hold copies of the others."""
     pending, entries, size = [(Path(project), Path(folder))], COPIED_ENTRIES, COPIED_BYTES
     while pending:
         source, target = pending.pop(0)
@@ -93,7 +96,7 @@ def lay_out(project, folder, without=()):
         for entry in sorted(os.scandir(source), key=lambda entry: entry.name):
             path, place = Path(entry.path), target / entry.name
             entries -= 1
-            if path in without or entry.name == "__pycache__":
+            if entry.name == "__pycache__" or (path / WORK_MARK).exists():
                 continue
             if entry.is_dir(follow_symlinks=False) and entries > 0 and not entry.name.startswith("."):
                 pending.append((path, place))
