@@ -11,12 +11,6 @@
 
 namespace cairn {
 
-namespace {
-
-constexpr size_t kSpares = 3;
-
-}  // namespace
-
 size_t PlanBudget::default_bytes() {
   constexpr size_t kDefault = size_t{1} << 30;
   const char* text = std::getenv("CAIRN_PLAN_MEMORY");
@@ -32,34 +26,27 @@ size_t PlanBudget::default_bytes() {
   return number << shift;
 }
 
-PlanBudget::~PlanBudget() {
-  for (const Arena& spare : spares_) std::free(spare.data);
-}
+PlanBudget::~PlanBudget() { std::free(spare_.data); }
 
 Arena PlanBudget::take_spare(size_t least, size_t most) {
   const ShieldedLock lock(mutex_);
-  auto found = spares_.end();
-  for (auto spare = spares_.begin(); spare != spares_.end(); ++spare)
-    if (spare->bytes >= least && spare->bytes <= most && (found == spares_.end() || spare->bytes < found->bytes)) found = spare;
-  if (found == spares_.end()) return {};
-  const Arena arena = *found;
-  spares_.erase(found);
-  give_back(arena.bytes);
-  return arena;
+  if (spare_.bytes < least || spare_.bytes > most) return {};
+  give_back(spare_.bytes);
+  return std::exchange(spare_, {});
+}
+
+bool PlanBudget::has_smaller_spare(size_t bytes) {
+  const ShieldedLock lock(mutex_);
+  return spare_.data && spare_.bytes < bytes;
 }
 
 void PlanBudget::give_spare(Arena arena) {
   {
     const ShieldedLock lock(mutex_);
-    if (arena.data && std::exchange(had_one_, true)) {
+    if (std::exchange(had_one_, true) && arena.bytes > spare_.bytes) {
       take(arena.bytes);
-      spares_.push_back(std::exchange(arena, {}));
-    }
-    if (spares_.size() > kSpares) {
-      const auto smallest = std::ranges::min_element(spares_, {}, &Arena::bytes);
-      arena = *smallest;
-      spares_.erase(smallest);
-      give_back(arena.bytes);
+      give_back(spare_.bytes);
+      std::swap(spare_, arena);
     }
   }
   std::free(arena.data);
@@ -76,7 +63,7 @@ void PlanBudget::remove(const Program* program) {
 }
 
 void PlanBudget::make_room() {
-  for (Arena spare; (spare = take_spare(0, SIZE_MAX)).data;) std::free(spare.data);
+  std::free(take_spare(0, SIZE_MAX).data);
   while (used() > most_) {
     std::shared_ptr<const Plan> gone;  // destroyed after the lock is released: its programs call remove(), which locks
     const ShieldedLock lock(mutex_);

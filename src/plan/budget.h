@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_set>
-#include <vector>
 
 namespace cairn {
 
@@ -40,12 +39,13 @@ class PlanBudget {
 
   void add(const Program* program);
   void remove(const Program* program);
-  /// The smallest spare arena of at least and at most so many bytes, else none.
+  /// The spare arena if it has so many bytes, else none.
   Arena take_spare(size_t least, size_t most);
-  /// The arena of a plan's first run becomes a spare one if others came before it, as it does where dims change; of too many the
-  /// smallest is freed.
+  bool has_smaller_spare(size_t bytes);
+  /// The arena of a plan's first run becomes the spare one if others came before it, as it does where dims change, and
+  /// it is larger than the spare one so far; else it is freed.
   void give_spare(Arena arena);
-  /// Frees the spare arenas, then idle contexts and plans, least recently used first, until the bound holds. Plans that
+  /// Frees the spare arena, then idle contexts and plans, least recently used first, until the bound holds. Plans that
   /// are running are kept, and so is the most recently used plan with one context.
   void make_room();
 
@@ -55,7 +55,7 @@ class PlanBudget {
   std::atomic<uint64_t> clock_{0}, planning_ns_{0};
   std::mutex mutex_;
   std::unordered_set<const Program*> programs_;
-  std::vector<Arena> spares_;  // runs inside a run have arenas of their own
+  Arena spare_;
   bool had_one_ = false;
 };
 

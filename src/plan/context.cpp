@@ -121,14 +121,8 @@ std::unique_ptr<Context> ContextPool::take(const Plan& plan) {
   }
   const auto host = plan.arena_bytes.find(&host_memory());
   const size_t bytes = host == plan.arena_bytes.end() ? 0 : host->second;
-  constexpr size_t kAlike = 4;
-  Arena spare = budget_->take_spare(bytes, kAlike * bytes);
-  if (!spare.data) {
-    if (const Arena outgrown = budget_->take_spare(bytes / kAlike, bytes); outgrown.data) {
-      std::free(outgrown.data);
-      spare = make_arena(host_memory(), bytes + bytes / kRoom);
-    }
-  }
+  Arena spare = budget_->take_spare(bytes, 4 * bytes);
+  if (budget_->has_smaller_spare(bytes)) spare = make_arena(host_memory(), bytes + bytes / kRoom);
   auto context = std::make_unique<Context>(plan, nullptr, spare);
   budget_->take(context->bytes());
   return context;

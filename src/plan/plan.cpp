@@ -105,7 +105,6 @@ class Planner {
     place_buffers();
     number_arguments();
     estimate();
-    if (!sibling_) plan_->outline = std::make_unique<Outline>(*plan_);
     plan_->own_bytes = own_bytes() + code_made_on_this_thread() - code_before;
     const Function& function = *plan_->function;
     const bool trains = !earlier_ && !function.updates.empty() && function.body.params.size() > function.updates.size();

@@ -3,7 +3,6 @@
 // known.
 #pragma once
 
-#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -83,7 +82,6 @@ struct Plan {
   std::shared_ptr<Function> function;  // specialised to the input dims; owns the nodes that groups point to
   /// The function of the earlier plan whose choices this one took over, which its steps may refer to; null: it chose itself.
   std::shared_ptr<const Function> sibling;
-  std::unique_ptr<const class Outline> outline;  // of a plan that chose itself
   std::vector<Buffer> buffers;
   std::vector<PlannedStep> steps;
   std::vector<size_t> outputs;    // buffer of each function result; with `rest`: of each of its inputs
@@ -138,10 +136,6 @@ class Program {
   /// Of the plans that chose for themselves the latest of like sizes, else the latest; null if there is none.
   std::shared_ptr<const Plan> sibling(std::span<const Dims> dims) const;
 
-  /// The plan for these dims, which cheap values are computed again behind others for rather than kept, where that pays.
-  std::shared_ptr<const Plan> make(std::span<const Dims> dims, bool every_value) const;
-
-  mutable std::atomic<bool> repeats_{false};  // that there are such values, in a plan that chose for itself
   mutable std::shared_mutex mutex_;
   mutable std::vector<std::weak_ptr<const Plan>> siblings_;  // that chose for themselves, the latest first
   mutable std::list<std::pair<std::vector<Dims>, std::shared_ptr<const Plan>>> plans_;  // most recently made first
@@ -156,8 +150,9 @@ std::shared_ptr<const Plan> make_plan_like(const Plan& sibling, std::shared_ptr<
                                            std::unique_ptr<Function> function, const PlanOptions& options,
                                            Packer& packer);
 
-/// A copy of the function for these input dims, with types inferred again and shape computations folded.
+/// A copy of the function for these input dims, with types inferred again and shape computations folded. Cheap values are
+/// computed again behind others rather than kept, unless `once`.
 /// Throws Error invalid_argument when the dims do not fit the declared input types, invalid_model when an op refuses.
-std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims);
+std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims, bool once = false);
 
 }  // namespace cairn

@@ -5,7 +5,6 @@
 
 #include "plan/context.h"
 #include "plan/plan.h"
-#include "plan/repeat_cheap.h"
 #include "plan/sibling.h"
 #include "support/fork.h"
 
@@ -81,14 +80,20 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   };
   if (auto plan = find(same, every_value)) return plan;
   const PlanningTimer timer(*options_.budget);
-  every_value = every_value || options_.every_value;
-  auto plan = make(dims, every_value);
+  PlanOptions options = options_;
+  options.every_value = every_value || options.every_value;
+  const auto earlier = sibling(dims);
+  std::shared_ptr<const Plan> plan;
+  if (earlier && earlier->every_value == options.every_value && Sibling::may_serve(*earlier, dims))
+    plan = make_plan_like(*earlier, module_, specialise(*function_, dims, options.every_value), options, *packer_);
+  if (!plan)
+    plan = make_plan(module_, specialise(*function_, dims, options.every_value), options, *packer_, earlier.get());
   std::shared_ptr<const Plan> gone;  // destroyed after the lock is released
   {
     const Shielded<std::unique_lock<std::shared_mutex>> lock(mutex_);
     size_t bytes = plan->own_bytes;
     for (const auto& [key, other] : plans_) {
-      if (other->every_value == every_value && same(key)) return other;  // made meanwhile by another thread
+      if (other->every_value == options.every_value && same(key)) return other;  // made meanwhile by another thread
       bytes += other->own_bytes;
     }
     plans_.emplace_front(std::vector<Dims>(dims.begin(), dims.end()), plan);
@@ -109,20 +114,6 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Dims> dims, bool every
   return plan;
 }
 
-std::shared_ptr<const Plan> Program::make(std::span<const Dims> dims, bool every_value) const {
-  PlanOptions options = options_;
-  options.every_value = every_value;
-  const auto earlier = sibling(dims);
-  if (earlier && earlier->every_value == every_value && Sibling::may_serve(*earlier, dims)) {
-    auto special = specialise(*function_, dims);
-    if (repeats_ && !every_value) repeat_cheap(special->body);
-    if (auto plan = make_plan_like(*earlier, module_, std::move(special), options, *packer_)) return plan;
-  }
-  auto special = specialise(*function_, dims);
-  if (!every_value && repeat_cheap(special->body)) repeats_ = true;
-  return make_plan(module_, std::move(special), options, *packer_, earlier.get());
-}
-
 std::shared_ptr<const Plan> Program::sibling(std::span<const Dims> dims) const {
   std::vector<std::shared_ptr<const Plan>> plans;  // destroyed after the lock is released
   {
@@ -140,7 +131,6 @@ std::shared_ptr<const Plan> Program::sibling(std::span<const Dims> dims) const {
 void Program::follow(const Program& other) {
   const Shielded<std::shared_lock<std::shared_mutex>> lock(other.mutex_);
   siblings_ = other.siblings_;
-  repeats_ = other.repeats_.load();
 }
 
 uint64_t Program::last_use() const {

@@ -43,12 +43,11 @@ class Repeater {
     visits_ = kVisits * block.nodes.size();
   }
 
-  bool run() {
+  void run() {
     for (const auto& node : block_.nodes)
       if (is_cheap(*node) && node->result()->type.is_static() && node->result()->type.dtype == kF32 &&
           count(node->result()) >= kFewest && !uses_.is_result(node->result()))
         consider(*node);
-    if (repeated_.empty()) return false;
     std::vector<std::unique_ptr<Node>> nodes;
     for (auto& node : block_.nodes) {
       if (auto found = repeated_.find(node.get()); found != repeated_.end())
@@ -56,7 +55,6 @@ class Repeater {
       nodes.push_back(std::move(node));
     }
     block_.nodes = std::move(nodes);
-    return true;
   }
 
  private:
@@ -166,6 +164,6 @@ class Repeater {
 
 }  // namespace
 
-bool repeat_cheap(Block& block) { return Repeater(block).run(); }
+void repeat_cheap(Block& block) { Repeater(block).run(); }
 
 }  // namespace cairn

@@ -6,7 +6,7 @@
 
 namespace cairn {
 
-/// Inserts copies of large cheap element-wise nodes before users that run much later; whether there were any.
-bool repeat_cheap(Block& block);
+/// Inserts copies of large cheap element-wise nodes before users that run much later.
+void repeat_cheap(Block& block);
 
 }  // namespace cairn

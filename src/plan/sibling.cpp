@@ -1,7 +1,6 @@
 #include "plan/sibling.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace cairn {
 
@@ -48,78 +47,61 @@ bool Sibling::may_serve(const Plan& earlier, std::span<const std::vector<int64_t
   });
 }
 
-Outline::Outline(const Plan& plan) {
-  const Block& body = plan.function->body;
-  std::unordered_map<const Value*, uint32_t> value;
-  std::unordered_map<const Node*, uint32_t> node;
-  const auto count = [](const auto& each, auto& numbers) {
-    numbers.emplace(each.get(), static_cast<uint32_t>(numbers.size()));
-  };
-  for (const auto& param : body.params) count(param, value);
-  for (const auto& each : body.nodes) {
-    count(each, node);
-    for (const Value* input : each->inputs) read_.push_back(value.at(input));
-    for (const auto& result : each->results) count(result, value);
-  }
-  for (const Value* result : body.results) read_.push_back(value.at(result));
-  for (const PlannedStep& step : plan.steps) {
-    if (!step.engine && !step.control) continue;
-    Item& item = items_.emplace_back(Item{&step, {}, {}, {}, {}});
-    for (const Node* each : step.group.nodes) item.nodes.push_back(node.at(each));
-    for (const Value* input : step.group.inputs) {
-      item.inputs.push_back(value.at(input));
-      if (constant_of(input)) item.constants.push_back(node.at(input->producer));
-    }
-    for (const Value* output : step.group.outputs) item.outputs.push_back(value.at(output));
-  }
+Sibling::Sibling(const Plan& earlier) : earlier_(&earlier) {
+  for (const PlannedStep& step : earlier.steps)
+    if (step.engine || step.control) steps_.push_back(&step);
 }
 
 bool Sibling::match(const Function& function) {
   const Block& before = earlier_->function->body;
   const Block& now = function.body;
-  if (!outline_ || before.params.size() != now.params.size() || before.nodes.size() != now.nodes.size() ||
+  if (before.params.size() != now.params.size() || before.nodes.size() != now.nodes.size() ||
       before.results.size() != now.results.size() || earlier_->function->updates != function.updates)
     return false;
-  auto read = outline_->read_.begin();
-  const auto reads = [&](const Value* value) { return values_[*read++] == value; };
+  value_.reserve(2 * now.nodes.size());
+  node_.reserve(now.nodes.size());
+  unchanged_.reserve(now.nodes.size());
   const auto pair = [&](const auto& a, const auto& b) {
-    values_.push_back(b.get());
+    value_.emplace(a.get(), b.get());
     return alike(a->type, b->type);
   };
+  const auto paired = [&](const Value* a, const Value* b) { return value_.at(a) == b; };
   if (!std::equal(before.params.begin(), before.params.end(), now.params.begin(), pair)) return false;
   for (size_t i = 0; i < now.nodes.size(); ++i) {
     const Node& a = *before.nodes[i];
     const Node& b = *now.nodes[i];
-    if (a.op != b.op || a.regions.size() != b.regions.size() || a.inputs.size() != b.inputs.size() ||
-        !std::all_of(b.inputs.begin(), b.inputs.end(), reads) ||
+    if (a.op != b.op || a.regions.size() != b.regions.size() ||
+        !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), paired) ||
         !std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), pair))
       return false;
-    nodes_.push_back(&b);
-    unchanged_.push_back(a.regions.empty() && same_types(a, b) && same_attributes(a, b));
+    node_.emplace(&a, &b);
+    if (a.regions.empty() && same_types(a, b) && same_attributes(a, b)) unchanged_.insert(&a);
   }
-  return std::all_of(now.results.begin(), now.results.end(), reads);
+  return std::equal(before.results.begin(), before.results.end(), now.results.begin(), paired);
 }
 
-Group Sibling::renamed(const Outline::Item& item) const {
+Group Sibling::renamed(const Group& group) const {
   Group now;
-  for (const uint32_t node : item.nodes) now.nodes.push_back(nodes_[node]);
-  for (const uint32_t value : item.inputs) now.inputs.push_back(values_[value]);
-  for (const uint32_t value : item.outputs) now.outputs.push_back(values_[value]);
+  for (const Node* node : group.nodes) now.nodes.push_back(node_.at(node));
+  for (const Value* value : group.inputs) now.inputs.push_back(value_.at(value));
+  for (const Value* value : group.outputs) now.outputs.push_back(value_.at(value));
   return now;
 }
 
 bool Sibling::serves(size_t i) const {
-  const Outline::Item& item = outline_->items_[i];
-  const auto unchanged = [&](uint32_t node) { return unchanged_[node]; };
-  return item.step->engine && std::all_of(item.nodes.begin(), item.nodes.end(), unchanged) &&
-         std::all_of(item.constants.begin(), item.constants.end(), unchanged);
+  const Group& group = steps_[i]->group;
+  return steps_[i]->engine &&
+         std::all_of(group.nodes.begin(), group.nodes.end(),
+                     [&](const Node* node) { return unchanged_.count(node); }) &&
+         std::all_of(group.inputs.begin(), group.inputs.end(),
+                     [&](const Value* input) { return !constant_of(input) || unchanged_.count(input->producer); });
 }
 
 std::optional<Items> Sibling::items() const {
   Items items;
-  for (size_t i = 0; i < outline_->items_.size(); ++i) {
-    const PlannedStep& step = *outline_->items_[i].step;
-    Item item{step.engine, renamed(outline_->items_[i])};
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const PlannedStep& step = *steps_[i];
+    Item item{step.engine, renamed(step.group)};
     if (step.engine && !serves(i) && !step.engine->takes_as(item.group, step.group)) return std::nullopt;
     items.nodes.insert(item.group.nodes.begin(), item.group.nodes.end());
     items.list.push_back(std::move(item));

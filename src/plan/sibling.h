@@ -4,28 +4,12 @@
 
 #include <optional>
 #include <span>
-#include <vector>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "plan/items.h"
 
 namespace cairn {
-
-/// A plan's function and groups by numbers: nodes by their position, values in the order of params and nodes.
-class Outline {
- public:
-  explicit Outline(const Plan& plan);
-
- private:
-  friend class Sibling;
-  struct Item {
-    const PlannedStep* step;
-    std::vector<uint32_t> nodes, inputs, outputs;
-    std::vector<uint32_t> constants;  // nodes of constants among the inputs
-  };
-
-  std::vector<uint32_t> read_;  // the inputs of all nodes, then the function's results
-  std::vector<Item> items_;     // without copies
-};
 
 class Sibling {
  public:
@@ -38,20 +22,20 @@ class Sibling {
   /// The items in the order of the earlier plan; nothing when an engine refuses one of them at these dims.
   std::optional<Items> items() const;
   /// The earlier step of item `i`.
-  const PlannedStep& step(size_t i) const { return *outline_->items_[i].step; }
+  const PlannedStep& step(size_t i) const { return *steps_[i]; }
   /// Whether the earlier step of item `i` computes it as it is.
   bool serves(size_t i) const;
 
  private:
-  explicit Sibling(const Plan& earlier) : earlier_(&earlier), outline_(earlier.outline.get()) {}
+  explicit Sibling(const Plan& earlier);
   bool match(const Function& function);
-  Group renamed(const Outline::Item& item) const;
+  Group renamed(const Group& group) const;
 
   const Plan* earlier_;
-  const Outline* outline_;
-  std::vector<const Value*> values_;  // now
-  std::vector<const Node*> nodes_;
-  std::vector<bool> unchanged_;  // by node
+  std::vector<const PlannedStep*> steps_;  // without copies
+  std::unordered_map<const Value*, const Value*> value_;
+  std::unordered_map<const Node*, const Node*> node_;  // earlier -> now
+  std::unordered_set<const Node*> unchanged_;          // earlier nodes
 };
 
 }  // namespace cairn

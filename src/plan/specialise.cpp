@@ -5,6 +5,7 @@
 #include "ir/builder.h"
 #include "passes/pipeline.h"
 #include "plan/plan.h"
+#include "plan/repeat_cheap.h"
 
 namespace cairn {
 
@@ -70,7 +71,7 @@ class BroadcastDropper {
 
 }  // namespace
 
-std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims) {
+std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims, bool once) {
   auto special = clone(function);
   auto& params = special->body.params;
   std::unordered_set<const Value*> changed;
@@ -90,6 +91,7 @@ std::unique_ptr<Function> specialise(const Function& function, std::span<const D
   fold_constants(special->body, nullptr);
   BroadcastDropper().run(special->body);
   remove_dead(special->body, nullptr);
+  if (!once) repeat_cheap(special->body);
   return special;
 }
 
