@@ -135,9 +135,16 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
       return interleave(last - first, from, from + columns_.from, from + 2 * columns_.from, y + first * 3);
     }
   if (columns_.from == 1 && columns_.to == 1) {  // contiguous in both layouts
-    for (int64_t row = first; row < last; ++row)
-      std::memcpy(y + row * rows_.to, x + row * rows_.from, static_cast<size_t>(columns_.size) * sizeof(T));
-    return;
+    const auto copy = [&](auto bytes) {
+      for (int64_t row = first; row < last; ++row) std::memcpy(y + row * rows_.to, x + row * rows_.from, bytes);
+    };
+    switch (const size_t bytes = static_cast<size_t>(columns_.size) * sizeof(T)) {  // short rows without a call each
+      case 8: return copy(std::integral_constant<size_t, 8>());
+      case 16: return copy(std::integral_constant<size_t, 16>());
+      case 32: return copy(std::integral_constant<size_t, 32>());
+      case 64: return copy(std::integral_constant<size_t, 64>());
+      default: return copy(bytes);
+    }
   }
   if (sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && rows_.to == columns_.size &&
       columns_.size > 1 && columns_.size <= kMostInterleaved)

@@ -17,45 +17,32 @@ void execute(ElementOp op, float low, float high, const float* a, const float* b
   }
 }
 
-// Channels [first, last) of one outer index; four partial sums in a fixed order.
-void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
-                     int64_t last) {
-  int64_t at = first;
-  for (; at + kFloats <= last; at += kFloats) {
-    Floats part[4];
-    for (int i = 0; i < 4; ++i)  // by index: a reference to an element would imply an alignment of 64
-      part[i] = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
-    for (int64_t i = 0; i < middle; ++i) {
-      Floats value = load(x + i * c + at);
-      part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
-    }
-    Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
-                         : (part[0] + part[1]) + (part[2] + part[3]);
-    store(y + at, largest ? all : all * scale);
-  }
-  for (; at < last; ++at) {
-    float part[4];
-    for (auto& each : part) each = largest ? -std::numeric_limits<float>::infinity() : 0.f;
-    for (int64_t i = 0; i < middle; ++i) {
-      float value = x[i * c + at], &sum = part[i & 3];
-      sum = !largest ? sum + value : sum > value || sum != sum ? sum : value;
-    }
-    if (largest) {
-      float all = part[0];
-      for (float each : part) all = all > each || all != all ? all : each;
-      y[at] = all;
-    } else {
-      y[at] = ((part[0] + part[1]) + (part[2] + part[3])) * scale;
-    }
-  }
-}
-
 // A whole vector, or the first `count` lanes of one.
 CAIRN_INLINE Floats take(const float* from, int64_t count) {
   return count >= kFloats ? load(from) : load_first(from, count);
 }
 CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
   count >= kFloats ? store(to, value) : store_first(to, count, value);
+}
+
+// Channels [first, last) of one outer index; four partial sums in a fixed order. What vectors read behind the last channel belongs to
+// the next row.
+void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
+                     int64_t last) {
+  for (int64_t at = first; at < last; at += kFloats) {
+    const int64_t count = std::min<int64_t>(kFloats, last - at), whole = middle * c - at - kFloats;
+    Floats part[4];
+    for (int i = 0; i < 4; ++i)  // by index: a reference to an element would imply an alignment of 64
+      part[i] = largest ? spread(-std::numeric_limits<float>::infinity()) : Floats{};
+    for (int64_t i = 0; i < middle; ++i) {
+      const float* from = x + i * c + at;
+      const Floats value = i * c <= whole ? load(from) : load_first(from, count);
+      part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
+    }
+    Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
+                         : (part[0] + part[1]) + (part[2] + part[3]);
+    put(y + at, count, largest ? all : all * scale);
+  }
 }
 
 // op of all lanes: of halves, then of their halves.

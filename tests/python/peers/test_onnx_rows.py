@@ -274,3 +274,18 @@ def test_nodes_may_stand_before_those_that_they_read():
     circle = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
     with pytest.raises(cairn.Error, match="input 'b' is not made before it"):
         load(circle)
+
+
+@pytest.mark.parametrize("dtype", (np.int32, np.int64))
+def test_the_smallest_integers_come_in_order(dtype):
+    """The least integer of all among them, which has no negative."""
+    rows = np.array([[3, np.iinfo(dtype).min, 3, -7, np.iinfo(dtype).max], [0, -1, 5, -1, 2]], dtype)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    results = [helper.make_tensor_value_info("values", kind, None), helper.make_tensor_value_info("places", TensorProto.INT64, None)]
+    node = helper.make_node("TopK", ["x", "k"], ["values", "places"], largest=0)
+    k = numpy_helper.from_array(np.int64([4]), "k")
+    graph = helper.make_graph([node], "graph", [helper.make_tensor_value_info("x", kind, [2, 5])], results, [k])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": rows})
+    found = load(data).run({"x": rows})
+    assert (found["values"] == expected[0]).all() and (found["places"] == expected[1]).all()
