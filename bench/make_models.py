@@ -45,7 +45,8 @@ def _calibrate(net):
         net(torch.from_numpy(images))
 
 
-def make_int8(model, folder):
+def make_int8(model, folder, batches=None):
+    """The batches, dictionaries of inputs, calibrate; without any, random ones of the benchmark's nets."""
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
@@ -54,7 +55,7 @@ def make_int8(model, folder):
     quantize_static(
         str(prepared),
         str(folder / f"{model}.int8.onnx"),
-        _Calibration(model),
+        _Calibration(batches or [{"x": item[None]} for item in nets.make_input(model, 4)]),
         quant_format=QuantFormat.QDQ,
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QInt8,
@@ -67,8 +68,8 @@ def make_int8(model, folder):
 class _Calibration:
     """What onnxruntime's quantizer reads its examples from."""
 
-    def __init__(self, model):
-        self.batches = iter([{"x": item[None]} for item in nets.make_input(model, 4)])
+    def __init__(self, batches):
+        self.batches = iter(batches)
 
     def get_next(self):
         return next(self.batches, None)

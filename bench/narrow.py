@@ -1,7 +1,7 @@
-"""Nets that store 16 bits beside the same nets in f32, and beside OpenVINO in bf16: python bench/narrow.py [CASE ...] [--isa ISA ...]
-[--type bfloat16|float16] [--threads 1] [--rounds 5] [--seconds 0.2] [--folder DIR] [--json FILE], in .venv-peers. A case is one of
-breadth/cases/nets_*.py, or of nets.py. ISA is a value of CAIRN_ISA, or `own` for all that the processor has, where OpenVINO runs as well.
-The sides of a case share a process and run in turns; a ratio is the median over rounds of the fastest runs' processor time."""
+"""Nets of 16 or 8 bits beside the same nets in f32, and beside peers: python bench/narrow.py [CASE ...] [--isa ISA ...]
+[--type bfloat16|float16|int8|quantize] [--threads 1] [--rounds 5] [--seconds 0.2] [--folder DIR] [--json FILE], in .venv-peers. A case
+is one of breadth/cases/nets_*.py, or of nets.py. ISA is a value of CAIRN_ISA, or `own` for all that the processor has, where OpenVINO
+(bfloat16, int8) and ONNX Runtime (int8) run as well. int8: a file of ONNX Runtime's quantizer for all; quantize: by `cairn quantize`. The sides of a case share a process and run in turns; a ratio is the median over rounds of the fastest runs' processor time."""
 
 import argparse
 import json
@@ -22,6 +22,7 @@ import nets  # noqa: E402
 VISION = ("unet", "vision_transformer", "convnext", "efficientnet", "mobilenet_v3", "densenet", "yolo_detector", "resnext")
 OTHER = ("lstm", "gru", "llama_block_rotary", "gpt_token_with_cache", "translation_transformer", "wavenet", "conformer_block")
 USUAL = ("resnet50", "mobilenetv2", "bert", *(f"nets_vision.{name}" for name in VISION), *(f"nets_other.{name}" for name in OTHER))
+SIDES = ("f32", None, "openvino", "ort")  # None: the net in few bits
 
 
 def write(case, folder):
@@ -38,18 +39,46 @@ def write(case, folder):
     return infer.write(case, argparse.Namespace(folder=folder))
 
 
-def openvino_runner(path, feeds, threads):
+def openvino_runner(path, feeds, threads, precision):
     import openvino
 
     core = openvino.Core()
     model = core.read_model(str(path))
     model.reshape({name: list(value.shape) for name, value in feeds.items()})
-    settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "bf16",
+    settings = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": precision,
                 "PERFORMANCE_HINT": "LATENCY", "CPU_DENORMALS_OPTIMIZATION": True, "ENABLE_CPU_PINNING": False}  # fmt: skip
     request = core.compile_model(model, "CPU", settings).create_infer_request()
     for name, value in feeds.items():
         request.set_tensor(name, openvino.Tensor(value))
     return lambda: request.infer(share_outputs=True)
+
+
+def ort_runner(path, feeds, threads):
+    import onnxruntime
+
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads, settings.inter_op_num_threads = threads, 1
+    settings.add_session_config_entry("session.set_denormal_as_zero", "1")
+    session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+    return lambda: session.run(None, feeds)
+
+
+def write_low(path, kind, feeds):
+    """The file of the net in few bits."""
+    import cairn
+    import make_models
+
+    isa = f".{os.environ.get('CAIRN_ISA', 'own')}" if kind == "quantize" else ""  # what pays depends on it
+    low = path.with_suffix(".int8.onnx" if kind == "int8" else f".{kind}{isa}.om")
+    if low.exists():
+        return low
+    if kind == "int8":
+        make_models.make_int8(path.stem, path.parent, [feeds])
+    elif kind == "quantize":
+        cairn.quantize(str(path), str(path.with_suffix(".npz")), str(low))
+    else:
+        cairn.convert(str(path), str(low), precision_mode=f"mixed_{kind}")
+    return low
 
 
 def fastest(runs, seconds):
@@ -67,15 +96,15 @@ def measure(path, options):
     """Worker: the fastest runs of each round, by side."""
     import cairn
 
-    low = path.with_suffix(f".{options.type}.om")
-    if not low.exists():
-        cairn.convert(str(path), str(low), precision_mode=f"mixed_{options.type}")
     with np.load(path.with_suffix(".npz")) as arrays:
         feeds = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
+    low = write_low(path, options.type, feeds)
     models = [cairn.load(str(file), threads=options.threads) for file in (path, low)]
     runs = [lambda model=model: model.run(feeds) for model in models]
-    if "CAIRN_ISA" not in os.environ and options.type == "bfloat16":
-        runs.append(openvino_runner(path, feeds, options.threads))
+    if "CAIRN_ISA" not in os.environ and options.type in ("bfloat16", "int8"):
+        whole = options.type == "int8"
+        runs.append(openvino_runner(low if whole else path, feeds, options.threads, "f32" if whole else "bf16"))
+        runs += [ort_runner(low, feeds, options.threads)] if whole else []
     fastest(runs, 0.1)
     print("ROUNDS " + json.dumps([fastest(runs, options.seconds) for _ in range(options.rounds)]))
 
@@ -92,8 +121,8 @@ def compare(case, isa, options):
         raise RuntimeError(f"{case}: {done.stderr.strip().splitlines()[-1:]}")
     rounds = json.loads(line[len("ROUNDS ") :])
     row = {"case": case, "isa": isa, "ms": [1e3 * min(times) for times in zip(*rounds)]}
-    for i, name in ((0, "f32"), (2, "openvino")):
-        if len(rounds[0]) > i:
+    for i, name in enumerate(SIDES):
+        if name and len(rounds[0]) > i:
             row[name] = statistics.median(times[1] / times[i] for times in rounds)
     return row
 
@@ -102,7 +131,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", default=USUAL)
     parser.add_argument("--isa", nargs="*", default=["avx2", "avx512", "own"])
-    parser.add_argument("--type", choices=("bfloat16", "float16"), default="bfloat16")
+    parser.add_argument("--type", choices=("bfloat16", "float16", "int8", "quantize"), default="bfloat16")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.2, help="of each side and round")
@@ -119,10 +148,10 @@ def main():
         write(case, options.folder)
         for isa in options.isa:
             rows.append(row := compare(case, isa, options))
-            ratios = "  ".join(f"of {name} {row[name]:.2f}" for name in ("f32", "openvino") if name in row)
-            print(f"{case:<38} {isa:<8} {ratios:<32} ms {' '.join(f'{ms:.3g}' for ms in row['ms'])}", flush=True)
+            ratios = "  ".join(f"of {name} {row[name]:.2f}" for name in SIDES if name in row)
+            print(f"{case:<38} {isa:<8} {ratios:<44} ms {' '.join(f'{ms:.3g}' for ms in row['ms'])}", flush=True)
     for isa in options.isa:
-        for name in ("f32", "openvino"):
+        for name in filter(None, SIDES):
             ratios = sorted((row[name], row["case"]) for row in rows if row["isa"] == isa and name in row)
             if ratios:
                 print(f"{isa} of {name}: median {statistics.median(ratio for ratio, _ in ratios):.2f}, worst {ratios[-1][0]:.2f} ({ratios[-1][1]})")

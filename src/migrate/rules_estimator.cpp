@@ -62,7 +62,10 @@ void run_config_distribution(Spot& spot) {
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   if (!removed.empty())
-    Rewrite(spot, fmt::format("{} taken out of the RunConfig: the wrapped optimizer distributes", names))
+    Rewrite(spot, fmt::format("{} taken out of the RunConfig: {}", names,
+                              file.facts.distributed == Distribution::tf_strategy
+                                  ? "the wrapped optimizer distributes"
+                                  : "nothing takes its place here; --distributed tf_strategy wraps the optimizers"))
         .remove_arguments(spot.call, removed)
         .commit();
 }

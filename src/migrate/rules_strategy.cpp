@@ -434,6 +434,16 @@ const Rule kStrategyOptimizer = {
              "tf.train.AdamOptimizer(0.1)\nif use_tpu:\n    o = tf.contrib.tpu.CrossShardOptimizer(o)\no = "
              "npu_distributed_optimizer_wrapper(o)\no.minimize(loss)\n",
              "tf=1 distributed=tf_strategy"},
+            {"import tensorflow as tf\no = {'a': tf.train.AdamOptimizer, 'f': tf.train.FtrlOptimizer}[name](0.1)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\no = "
+             "npu_distributed_optimizer_wrapper({'a': tf.train.AdamOptimizer, 'f': "
+             "tf.train.FtrlOptimizer}[name](0.1))\n",
+             "tf=1 distributed=tf_strategy"},
+            {"import tensorflow as tf\nkinds = {'a': tf.train.AdamOptimizer}\ndef make(k):\n    return kinds[k](0.1)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nkinds = "
+             "{'a': "
+             "tf.train.AdamOptimizer}\ndef make(k):\n    return npu_distributed_optimizer_wrapper(kinds[k](0.1))\n",
+             "tf=1 distributed=tf_strategy"},
             {"import tensorflow as tf\no = tf.train.AdamOptimizer(0.1)\n", "", "tf=1"},
             {"import tensorflow as tf\nclass MyOptimizer:\n    pass\no = MyOptimizer(0.1)\n", "",
              "tf=1 distributed=tf_strategy"},

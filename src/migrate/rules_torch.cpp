@@ -20,6 +20,7 @@ void to_mindspore(Context& file, const Rule&) {
   }
   TorchFile torch(file);
   rewrite_calls(torch);
+  rewrite_gradients(torch);
   rewrite_training(torch);
   torch.finish();
 }

@@ -190,6 +190,8 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
   if (parameter.only == "<states>") return holds_states(torch, value);
   if (parameter.only == "<kept>") return is_own_dictionary(torch, value);
   if (parameter.only == "<dicts>") return rows_are_dictionaries(torch, value);
+  if (parameter.only == "<packed>")
+    return torch.file.resolver.is_instance(torch.file.module, value, "torch.nn.utils.rnn.PackedSequence");
   if (parameter.only == "<tensor>") return torch.file.resolver.is_instance(torch.file.module, value, "torch.Tensor");
   return parameter.only.empty() || syntax.text(value) == parameter.only;
 }

@@ -32,7 +32,12 @@ struct Match {
 std::vector<std::string> lookups(const std::string& name) {
   std::vector<std::string> found = {name};
   size_t colon = name.find(':');
-  if (colon == name.npos) return found;
+  if (colon == name.npos) {  // torch.distributions.normal.Normal is torch.distributions.Normal
+    size_t last = name.rfind('.'), before = last == name.npos ? last : name.rfind('.', last - 1);
+    if (before != name.npos && std::isupper(static_cast<unsigned char>(name[last + 1])))
+      found.push_back(name.substr(0, before) + name.substr(last));
+    return found;
+  }
   std::string klass = name.substr(0, colon), method = name.substr(colon);
   for (std::string_view base :
        {"torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler", "torch.distributions"})
@@ -74,8 +79,10 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
     return std::nullopt;
   std::vector<NodeId> others = bound.stars;
   auto keyword = [&](std::string_view name, NodeId value, NodeId argument) {
-    auto known = std::find_if(row.parameters.begin(), row.parameters.end(),
-                              [&](const TorchParameter& one) { return one.name == name && one.need != Need::rest; });
+    const std::string_view also = name == "axis" ? "dim" : name == "keepdims" ? "keepdim" : name;  // NumPy's names
+    auto known = std::find_if(row.parameters.begin(), row.parameters.end(), [&](const TorchParameter& one) {
+      return (one.name == name || one.name == also) && one.need != Need::rest;
+    });
     if (known != row.parameters.end()) bound.given.try_emplace(known->name, Arguments::Given{value, argument, true});
     return known != row.parameters.end() || has_no_meaning(row.name, name, syntax.text(value)) ||
            (rest && rest->only == "<any>");
@@ -476,8 +483,27 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   return found;
 }
 
+bool is_imported(TorchFile& torch, NodeId name) {
+  uint32_t scope = kNoScope;
+  std::vector<uint32_t> bindings = torch.file.module.lookup(torch.syntax.text(name), name, scope);
+  return std::any_of(bindings.begin(), bindings.end(),
+                     [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::from_import; });
+}
+
+// act() of a variable that may hold one of several classes: they are translated where the variable gets them.
+bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string>& names) {
+  const Syntax& syntax = torch.syntax;
+  NodeId callee = syntax.child(call, Field::function);
+  if (syntax.kind(callee) != Kind::identifier || names.size() < 2 || is_imported(torch, callee)) return false;
+  if (!syntax.children(syntax.child(call, Field::arguments)).empty())
+    torch.leave(call, shown(names[0]), "it may be " + shown(names[1]) + " as well: write a call for each");
+  return true;
+}
+
 void rewrite_call(TorchFile& torch, NodeId call) {
-  for (const std::string& name : call_names(torch, call)) {
+  const std::vector<std::string> names = call_names(torch, call);
+  if (keeps_variable(torch, call, names)) return;
+  for (const std::string& name : names) {
     const std::vector<TorchRow>& rows = rows_of(name);
     const TorchRow* refused = nullptr;
     bool done = false;
@@ -528,15 +554,19 @@ bool in_import(const Syntax& syntax, NodeId node) {
   return false;
 }
 
-// The class names that an isinstance() around the node gives the object whose text this is.
+// The class names that an isinstance(), or a condition on the name of its class, gives the object whose text this is.
 std::vector<std::string> narrowed(TorchFile& torch, NodeId node, std::string_view object) {
   const Syntax& syntax = torch.syntax;
+  const bool by_name = torch.file.holds(std::string(object) + ".__class__.__name__");  // classname.find("BatchNorm")
   std::vector<std::string> found;
   for (NodeId up = syntax.parent(node); up != kNoNode && found.empty(); up = syntax.parent(up)) {
     if (syntax.kind(up) != Kind::if_statement && syntax.kind(up) != Kind::elif_clause) continue;
     NodeId condition = syntax.child(up, Field::condition), body = syntax.child(up, Field::consequence);
     if (body == kNoNode || node < body || node >= syntax[body].after) continue;
     for (NodeId at = condition; at < syntax[condition].after; ++at) {
+      std::string word;
+      if (by_name && syntax.kind(at) == Kind::string && string_value(syntax, at, word))
+        found.push_back("torch.nn." + word);
       if (syntax.kind(at) != Kind::call || syntax.text(syntax.child(at, Field::function)) != "isinstance") continue;
       std::vector<NodeId> arguments = syntax.children(syntax.child(at, Field::arguments));
       if (arguments.size() != 2 || syntax.text(arguments[0]) != object) continue;
@@ -605,9 +635,8 @@ bool rewrite_rate(TorchFile& torch, NodeId attribute) {
     std::string_view left = syntax.text(syntax.child(assignment, Field::left));
     if (syntax.kind(assignment) == Kind::assignment && (left == target + "['lr']" || left == target + "[\"lr\"]")) {
       std::string value = torch.rendered(syntax.child(assignment, Field::right));
-      torch.replace(kTorchNames, group,
-                    fmt::format("{}.learning_rate.set_data(ms.Tensor({}, ms.float32))", optimizer, value),
-                    "the learning rate is a parameter of the optimizer");
+      torch.replace(kTorchNames, group, fmt::format("set_rates({}, {})", optimizer, value),
+                    "the learning rates are parameters of the optimizer");
       torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
       return true;
     }
@@ -652,7 +681,8 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   if (syntax.kind(node) != Kind::attribute) return false;
   std::string_view member = syntax.text(syntax.child(node, Field::attribute));
   NodeId object = syntax.child(node, Field::object);
-  if (member == "grad" && torch.file.holds(".backward(")) {
+  const bool called = syntax.kind(syntax.parent(node)) == Kind::call && syntax[node].field == Field::function;
+  if (member == "grad" && !called && torch.file.holds(".backward(")) {
     torch.leave(node, "torch.Tensor.grad",
                 "gradients are what ops.value_and_grad gives, in the order of the parameters");
     return true;
@@ -665,6 +695,14 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   Match found{nullptr, {{"self", syntax.span(object)}}, {}};
   write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
   return true;
+}
+
+void replace_attribute(TorchFile& torch, NodeId node, const TorchRow& row, const std::string& name) {
+  Match found{&row, {{"self", torch.syntax.span(torch.syntax.child(node, Field::object))}}, {}};
+  auto pieces = expand(torch, found, row.target);
+  if (!pieces) return;
+  write(torch, node, *pieces, shown(name) + " has its counterpart");
+  torch.note(node, shown(name), "migrated");
 }
 
 void rewrite_name(TorchFile& torch, NodeId node) {
@@ -687,28 +725,13 @@ void rewrite_name(TorchFile& torch, NodeId node) {
       return;  // goes with its call
     }
     // A variable that holds the thing keeps its own name.
-    if (syntax.kind(node) == Kind::identifier) {
-      uint32_t scope = kNoScope;
-      std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
-      bool imported = std::any_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
-        return torch.file.module.bindings()[index].how == Bound::from_import;
-      });
-      if (!imported) continue;
-    }
+    if (syntax.kind(node) == Kind::identifier && !is_imported(torch, node)) continue;
     const std::vector<TorchRow>& own = rows_of(name);
     if (called && !method && (own.empty() || own.back().call)) return;  // the call decides
     if (method) {
       for (const std::string& one : lookups(name))
         for (const TorchRow& row : torch_rows(one))
-          if (!row.call && !called) {
-            NodeId object = syntax.child(node, Field::object);
-            Match found{&row, {{"self", syntax.span(object)}}, {}};
-            if (auto pieces = expand(torch, found, row.target)) {
-              write(torch, node, *pieces, shown(name) + " has its counterpart");
-              torch.note(node, shown(name), "migrated");
-            }
-            return;
-          }
+          if (!row.call && !called) return replace_attribute(torch, node, row, name);
       continue;
     }
     std::string target = value_target(name);
@@ -722,6 +745,10 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     }
     return;
   }
+  if (called || syntax.kind(node) != Kind::attribute) return;
+  const std::string name = "torch.Tensor:" + std::string(syntax.text(syntax.child(node, Field::attribute)));
+  for (const TorchRow& row : torch_rows(name))  // x.dtype.is_floating_point: what nothing else has
+    if (!row.call && row.only_torch) return replace_attribute(torch, node, row, name);
 }
 
 // class Net(nn.Module): def forward -> def construct; super().forward(x), self.block.forward(x).
@@ -743,6 +770,19 @@ void rewrite_forward(TorchFile& torch, NodeId node) {
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
     super = super || value.is == Value::Is::super;
   if (super || is_module(torch, object)) torch.replace(kTorchModule, member, "construct", kTorchModule.title.data());
+}
+
+// v *= decay where v stands for a parameter: PyTorch changes the parameter itself.
+void set_in_place(TorchFile& torch, NodeId statement) {
+  const Syntax& syntax = torch.syntax;
+  NodeId left = syntax.child(statement, Field::left), right = syntax.child(statement, Field::right);
+  if (!is_data_of_parameter(syntax, left)) return;
+  NodeId root = syntax.kind(left) == Kind::attribute ? syntax.child(left, Field::object) : left;
+  std::string sign = torch.text.substr(syntax[left].end, syntax[right].begin - syntax[left].end);
+  torch.replace(kTorchNames, statement,
+                fmt::format("{0}.set_data({0}{1}{2})", torch.rendered(root), sign.replace(sign.find('='), 1, ""),
+                            transformed(torch, "operand", right, torch.rendered(right))),
+                "an assignment in place sets the parameter");
 }
 
 void join_subscripts(TorchFile& torch, NodeId target) {
@@ -781,7 +821,7 @@ void rewrite_calls(TorchFile& torch) {
   for (NodeId node = syntax.size(); node-- > 0;) {
     switch (syntax.kind(node)) {
       case Kind::call:
-        if (!is_training_call(torch, node)) rewrite_call(torch, node);
+        if (!is_training_call(torch, node) && !is_gradient_call(torch, node)) rewrite_call(torch, node);
         break;
       case Kind::function_definition: rewrite_forward(torch, node); break;
       case Kind::attribute:
@@ -797,6 +837,11 @@ void rewrite_calls(TorchFile& torch) {
     if (syntax.kind(node) == Kind::expression_statement && syntax.kind(syntax.first(node)) == Kind::call &&
         torch.rendered(node).find_first_of("(=") == std::string::npos)
       torch.drop(kTorchNames, node, "nothing is left to do");
+    if (syntax.kind(node) == Kind::augmented_assignment) set_in_place(torch, node);
+    std::string word;
+    if (syntax.kind(node) == Kind::string && string_value(syntax, node, word) && word == "Linear" &&
+        syntax.ancestor(node, Kind::comparison_operator) != kNoNode && torch.file.holds(".__class__.__name__"))
+      torch.replace(kTorchNames, node, "'Dense'", "the name of a class");
     if (syntax.kind(node) != Kind::assignment) continue;
     join_subscripts(torch, syntax.child(node, Field::left));
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);

@@ -99,6 +99,9 @@ NodeId changed_in_place(const Syntax& syntax, NodeId call);
 /// Rewrites the names and calls of the table (torch_calls.cpp), and the training and evaluation code (torch_training.cpp).
 void rewrite_calls(TorchFile& torch);
 void rewrite_training(TorchFile& torch);
+/// torch.autograd.grad of a value and a variable that the value is computed from (torch_gradients.cpp).
+bool is_gradient_call(TorchFile& torch, NodeId call);
+void rewrite_gradients(TorchFile& torch);
 /// Whether the training code is about this call: it is none of the table's.
 bool is_training_call(TorchFile& torch, NodeId call);
 /// Whether some value of the node is a module of PyTorch, or of the project that is one.

@@ -74,15 +74,13 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
     case Kind::lambda: return {defined(Value::Is::function, module, node)};
     case Kind::binary_operator:
     case Kind::unary_operator:
-    case Kind::comparison_operator:
-    case Kind::subscript: {
+    case Kind::comparison_operator: {
       // Arithmetic with a tensor of PyTorch gives one; of other values nothing is known.
-      for (NodeId part : syntax.children(node)) {
+      for (NodeId part : syntax.children(node))
         if (syntax.kind(part) != Kind::op && is_tensor(module, part)) return {instance(std::string(kTensor))};
-        if (syntax.kind(node) == Kind::subscript) break;
-      }
       return {};
     }
+    case Kind::subscript: return of_subscript(module, node);
     case Kind::string:
     case Kind::concatenated_string:
     case Kind::integer:
@@ -100,6 +98,24 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
     case Kind::set_comprehension: return {defined(Value::Is::literal, module, node)};
     default: return {};
   }
+}
+
+/// A part of a tensor is a tensor, that of a dictionary, list or tuple written out is any of its members.
+Values Resolver::of_subscript(const Module& module, NodeId node) {
+  const NodeId whole = module.syntax().child(node, Field::value);
+  if (is_tensor(module, whole)) return {instance(std::string(kTensor))};
+  Values found;
+  for (const Value& value : Values(values(module, whole))) {
+    if (value.is != Value::Is::literal) continue;
+    const Syntax& syntax = value.module->syntax();
+    const Kind kind = syntax.kind(value.node);
+    if (kind != Kind::dictionary && kind != Kind::list && kind != Kind::tuple) continue;
+    for (NodeId member : syntax.children(value.node)) {
+      if (syntax.kind(member) == Kind::pair) member = syntax.child(member, Field::value);
+      add_all(found, values(*value.module, member));
+    }
+  }
+  return found;
 }
 
 Values Resolver::of_identifier(const Module& module, NodeId node) {

@@ -59,6 +59,7 @@ class Resolver {
 
  private:
   Values evaluate(const Module& module, NodeId node);
+  Values of_subscript(const Module& module, NodeId node);
   Values of_identifier(const Module& module, NodeId node);
   Values of_binding(const Module& module, const Binding& binding);
   bool is_tensor(const Module& module, NodeId node);

@@ -41,24 +41,46 @@ Tensor centred(const Tensor& x, const Tensor& zero_point) {
 
 namespace {
 
-void infer_quantize(InferContext& context) {
+void check_quantize(InferContext& context) {
   if (context.dtype(0) != kF32 || context.dtype(1) != kF32) context.fail("x and scale must be f32");
   if (context.dtype(2).bits > 16) context.fail("results of {} are not supported", to_string(context.dtype(2)));
   check_scale(context, context.shape(0), 1);
   check_scale(context, context.shape(0), 2);
+}
+
+void infer_quantize(InferContext& context) {
+  check_quantize(context);
   context.result(context.dtype(2), context.shape(0));
 }
 
-void quantize(KernelContext& context) {
+/// Gives `store` each place of x with the integer that stands for it, and its scale and zero point.
+template <class Store>
+void quantized(KernelContext& context, Store store) {
   allocate_results(context);
   const Tensor &x = context.input(0), &scale = context.input(1), &zero = context.input(2);
   with_integers(zero.dtype(), [&](auto tag) {
     using T = decltype(tag);
     walk<2>(x.dims(), {broadcast_strides(scale.dims(), x.dims()), broadcast_strides(zero.dims(), x.dims())},
             [&](int64_t n, auto& at) {
-              const float steps = std::nearbyint(data<float>(x)[n] / data<float>(scale)[at[0]]);
-              data<T>(context.output(0))[n] = saturate<T>(static_cast<double>(steps) + data<T>(zero)[at[1]]);
+              const float step = data<float>(scale)[at[0]], steps = std::nearbyint(data<float>(x)[n] / step);
+              const T middle = data<T>(zero)[at[1]];
+              store(n, saturate<T>(static_cast<double>(steps) + middle), step, middle);
             });
+  });
+}
+
+void quantize(KernelContext& context) {
+  quantized(context, [&](int64_t n, auto y, float, auto) { data<decltype(y)>(context.output(0))[n] = y; });
+}
+
+void infer_fake_quantize(InferContext& context) {
+  check_quantize(context);
+  context.result(kF32, context.shape(0));
+}
+
+void fake_quantize(KernelContext& context) {
+  quantized(context, [&](int64_t n, auto y, float scale, auto zero) {
+    data<float>(context.output(0))[n] = static_cast<float>(static_cast<int64_t>(y) - static_cast<int64_t>(zero)) * scale;
   });
 }
 
@@ -132,10 +154,14 @@ std::vector<Value*> dequantize_parts(Builder& b, const Node& node) {
   return {b.add("mul", {b.add("cast", {steps}, {{"dtype", node.inputs[1]->type.dtype}}), node.inputs[1]})};
 }
 
+std::pair<double, double> range_of(DType dtype) {
+  const double low = dtype.kind == DType::Kind::signed_int ? -std::exp2(dtype.bits - 1) : 0;
+  return {low, low + std::exp2(dtype.bits) - 1};
+}
+
 std::vector<Value*> quantize_parts(Builder& b, const Node& node) {
   const DType dtype = node.inputs[2]->type.dtype;
-  const bool is_signed = dtype.kind == DType::Kind::signed_int;
-  const double low = is_signed ? -std::exp2(dtype.bits - 1) : 0, high = low + std::exp2(dtype.bits) - 1;
+  const auto [low, high] = range_of(dtype);
   Value* steps = b.add("round", {b.add("div", {node.inputs[0], node.inputs[1]})});
   Value* moved = b.add("add", {steps, b.add("cast", {node.inputs[2]}, {{"dtype", kF32}})});
   return {b.add("cast", {b.add("clip", {moved}, {{"low", low}, {"high", high}})}, {{"dtype", dtype}})};
@@ -147,6 +173,22 @@ void dequantize_rule(GradientContext& g) {
   const Var one = {g.b, g.b.scalar_like(g.x(1).value, 1)};
   const Var steps = {g.b, g.b.add("dequantize_linear", {g.x(0).value, one.value, g.x(2).value})};
   g.set(1, sum_to_like(g.dy() * steps, g.x(1)));
+}
+
+std::vector<Value*> fake_quantize_parts(Builder& b, const Node& node) {
+  Value* steps = b.add("quantize_linear", node.inputs);
+  return {b.add("dequantize_linear", {steps, node.inputs[1], node.inputs[2]})};
+}
+
+// The straight-through estimator: y moves with x inside of the range, and with a bound, which is a multiple of the scale, beyond it.
+// For the scale the rounding error counts as well (Esser et al. 2020, "Learned step size quantization").
+void fake_quantize_rule(GradientContext& g) {
+  const Var x = g.x(0), scale = g.x(1), none = x.number(0);
+  const auto [low, high] = range_of(g.x(2).dtype());
+  const Var steps = (x / scale).apply("round") + cast(g.x(2), kF32);
+  const Var outside = (steps < low).apply("or", {steps > high});
+  if (g.wanted(0)) g.set(0, select(outside, none, g.dy()));
+  if (g.wanted(1)) g.set(1, sum_to_like(g.dy() * (g.y() - select(outside, none, x)) / scale, scale));
 }
 
 std::vector<OpDef> make_quantisation_rows() {
@@ -181,6 +223,19 @@ std::vector<OpDef> make_quantisation_rows() {
                  "u8[2, 3, 4], f32[3, 1], u8[3, 1]=[7, 0, 255]", "i32[33, 17], f32[17], i32[]=[0]",
                  "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]",
                  "i8[2, 3], f64[3], i8[]=[5]"}},
+      {.name = "fake_quantize",
+       .summary = "x as quantize_linear and dequantize_linear would give it back; the gradient passes through the rounding, to x "
+                  "within the range of zero_point's type and to scale",
+       .inputs = {{"x", Accepts::floats}, scaled[0], scaled[1]},
+       .traits = kElementwise,
+       .infer = infer_fake_quantize,
+       .gradient = fake_quantize_rule,
+       .decompose = fake_quantize_parts,
+       .reference = fake_quantize,
+       .oracle = {"((np.clip(np.round(x / scale) + zero_point, np.iinfo(zero_point.dtype).min, "
+                  "np.iinfo(zero_point.dtype).max) - zero_point) * scale).astype(x.dtype)"},
+       .cases = {"f32[2, 3], f32[]=[0.02], u8[]=[128]", "f32[2, 5, 3], f32[3]=[0.01, 0.25, 2], i8[3]=[0, 1, -5]",
+                 "f32[], f32[]=[0.5], u16[]=[9]", "f32[0], f32[]=[1], u8[]=[0]"}},
       {.name = "dequantize_blocks",
        .summary =
            "(code - zero) * scale for unsigned codes of 4 bits (the first in the low half of a byte) or 8, of so "

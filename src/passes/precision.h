@@ -1,6 +1,7 @@
 // Lower precision on request: operands and results of the chosen operators are rounded to 16 bits, while the arithmetic
 // stays in f32. On every engine this gives the bits of 16-bit storage with f32 accumulation, but where an engine keeps inner values
-// of one step (scores of attention) in f32. In inference a value that one operator alone reads within a step is not rounded.
+// of one step (scores of attention, what passes between chained convolutions) in f32. In inference a value that one operator
+// alone reads within a step is not rounded.
 #pragma once
 
 #include <string>

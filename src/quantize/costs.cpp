@@ -4,21 +4,38 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "engines/cpu/isa.h"
 #include "ir/text.h"
 
 namespace cairn::quantize {
 
 namespace {
 
-// Nanoseconds of one thread of a CPU with AVX-512, VNNI and AMX. Fitted to single products and chains of three (matrix
-// products from 16x16 to 256x256, convolutions of 1x1 and 3x3, depthwise; 2048 pixels), which they predict
-// roughly: products to about a fifth, the rest was not checked.
-constexpr double kFloatProduct = 1.0 / 67, kWinogradProduct = 1.0 / 100, kByteProduct = 1.0 / 350;
-constexpr double kFloatResult = 0.1, kByteResult = 0.25;                // by element
-constexpr double kFloatTap = 0.05, kByteTap = 0.02, kWidenedTap = 0.1;  // of depthwise filters; widened: to a float result
-constexpr double kRounding = 0.15, kFusedRounding = 0.1;                // by element; fused: into an element-wise step
-constexpr double kRoundingStep = 350, kByteStep = 400;                  // that a step more takes, that a product of bytes does
-constexpr double kReadByte = 1.0 / 50;           // of weights, from the cache of a core
+/// Nanoseconds that one thread takes.
+struct Rates {
+  double product, winograd_product, byte_product;
+  double result, byte_result;             // by element
+  double tap, byte_tap, widened_tap;      // of depthwise filters; widened: to a float result
+  double rounding, fused_rounding;        // by element; fused: into an element-wise step
+  double rounding_step = 350, byte_step = 400;  // that a step more takes, that a product of bytes does
+  double read_byte = 1.0 / 50;            // of weights, from the cache of a core
+};
+
+// With AMX fitted to single products and chains of three (matrix products from 16x16 to 256x256, convolutions of 1x1 and 3x3,
+// depthwise; 2048 pixels), which they predict roughly: products to about a fifth, the rest was not checked. For other processors
+// the products of DenseNet's convolutions were measured, the rest is scaled by the width of vectors.
+constexpr Rates kMatrices = {1.0 / 67, 1.0 / 100, 1.0 / 350, 0.1, 0.25, 0.05, 0.02, 0.1, 0.15, 0.1};
+constexpr Rates kWideDots = {1.0 / 67, 1.0 / 100, 1.0 / 180, 0.1, 0.25, 0.05, 0.02, 0.1, 0.15, 0.1};
+constexpr Rates kWide = {1.0 / 67, 1.0 / 100, 1.0 / 50, 0.1, 0.25, 0.05, 0.1, 0.1, 0.15, 0.1};
+constexpr Rates kDots = {1.0 / 33, 1.0 / 50, 1.0 / 90, 0.15, 0.5, 0.1, 0.2, 0.2, 0.3, 0.2};
+constexpr Rates kPlain = {1.0 / 33, 1.0 / 50, 1.0 / 35, 0.15, 0.5, 0.1, 0.2, 0.2, 0.3, 0.2};
+
+const Rates& rates() {
+  if (machine_has_matrix_registers()) return kMatrices;
+  if (machine_isa() == Isa::avx512) return machine_has_dot_products() ? kWideDots : kWide;
+  return machine_has_dot_products() ? kDots : kPlain;
+}
+
 constexpr size_t kNone = SIZE_MAX;
 
 struct LayerCost {
@@ -39,6 +56,7 @@ double turns_of(const Layer& layer, double elements) {
 }
 
 LayerCost cost_of(const Layer& layer, double elements) {
+  const Rates& r = rates();
   const auto& kernel = layer.weights().dims();
   const auto inputs = static_cast<double>(kernel[layer.inputs]), outputs = static_cast<double>(kernel[layer.outputs]);
   double taps = 1, products = elements / (inputs * static_cast<double>(layer.groups));
@@ -50,14 +68,14 @@ LayerCost cost_of(const Layer& layer, double elements) {
   }
   const double results = products / (taps * inputs);
   if (layer.groups > 1) {
-    const double floats = results * kFloatResult;
-    return {products * kFloatTap + floats, products * kByteTap + floats, products * kWidenedTap + floats};
+    const double floats = results * r.result;
+    return {products * r.tap + floats, products * r.byte_tap + floats, products * r.widened_tap + floats};
   }
-  const double product = taps == 9 && inputs >= 32 ? kWinogradProduct : kFloatProduct;
-  const double bytes = products * kByteProduct * whole(inputs * taps, 64) * whole(outputs, 16);
+  const double product = taps == 9 && inputs >= 32 ? r.winograd_product : r.product;
+  const double bytes = products * r.byte_product * whole(inputs * taps, 64) * whole(outputs, 16);
   const double turns = turns_of(layer, elements), read = turns * static_cast<double>(layer.weights().count());
-  const double all = std::max(bytes, read * kReadByte) + results * kByteResult + turns * kByteStep;
-  return {std::max(products * product * whole(outputs, 16), 4 * read * kReadByte) + results * kFloatResult, all, all};
+  const double all = std::max(bytes, read * r.read_byte) + results * r.byte_result + turns * r.byte_step;
+  return {std::max(products * product * whole(outputs, 16), 4 * read * r.read_byte) + results * r.result, all, all};
 }
 
 bool adds_constant(const Node& node) {
@@ -93,7 +111,7 @@ class Costs {
   /// Up to what computes the value that the layer reads: what only moves or compares elements does so with bytes as well.
   ValueCost follow(const Layer& layer, double elements) {
     bool moved = false;
-    const double alone = kRounding * elements + turns_of(layer, elements) * kRoundingStep;
+    const double alone = rates().rounding * elements + turns_of(layer, elements) * rates().rounding_step;
     for (const Node* node = layer.data_value()->producer; node;) {
       if (const auto place = places_.find(node); place != places_.end()) {
         if (!moved) layers_[place->second].rounded_at_once = layer.value;
@@ -101,7 +119,7 @@ class Costs {
       }
       const bool fuses = node->is("relu") || node->is("clip") || adds_constant(*node);
       const bool moves = node->op->has(kView) || node->is("transpose") || node->is("max_pool2d");
-      if (!fuses && !moves && node->op->has(kElementwise)) return {kFusedRounding * elements, kNone};
+      if (!fuses && !moves && node->op->has(kElementwise)) return {rates().fused_rounding * elements, kNone};
       if (!fuses && !moves) break;
       moved |= moves;
       node = node->inputs[constant_of(node->inputs[0]) ? 1 : 0]->producer;

@@ -6,7 +6,7 @@
 namespace cairn::quantize {
 
 /// By layer, whether its data is to be rounded to bytes: of `on`, those that make a run on one example fastest. Layers that read
-/// the same value are decided together. `elements`: of each value that layers read, by example.
+/// the same value are decided together. The estimate is of this processor. `elements`: of each value that layers read, by example.
 std::vector<bool> worth_rounding(const std::vector<Layer>& layers, const std::vector<double>& elements,
                                  std::vector<bool> on);
 

@@ -13,6 +13,7 @@ constexpr const char* kOwnTypes = "arithmetic stays in the model's own types, th
 constexpr const char* kNoChip = "there is no such chip part here; models run on the processor";
 constexpr const char* kNoKernels = "no kernels are compiled while converting";
 constexpr const char* kNoTuning = "there is no tuning while converting";
+constexpr const char* kOneDevice = "a converted model runs on one machine";
 constexpr const char* kNotYet = "is not done yet";
 
 // One row, one or two lines.
@@ -47,9 +48,9 @@ const OptionDef kTable[] = {
     {"out_nodes", "Output", text, {}, "", "tensors to end the model at: \"node:0;node2:1\"", acts, "", kAtc | kOmg,
      {"out_node", "output_nodes"}},
     {"input_fp16_nodes", "Input", text, {}, "", "inputs that are handed in as 16-bit floats: \"a;b\"", acts},
-    {"is_input_adjust_hw_layout", "Input", text, {}, "", "inputs in the chip's own layout", refused,
+    {"is_input_adjust_hw_layout", "Input", text, {}, "false", "inputs in the chip's own layout", refused,
      "there is no such layout here", kAtc},
-    {"is_output_adjust_hw_layout", "Output", text, {}, "", "outputs in the chip's own layout", refused,
+    {"is_output_adjust_hw_layout", "Output", text, {}, "false", "outputs in the chip's own layout", refused,
      "there is no such layout here", kAtc},
     {"insert_op_conf", "Input", path, {}, "", "image preprocessing (AIPP) put in front of the model", acts},
     {"check_report", "Output", path, {}, "check_result.json", "where mode 3 writes its report", acts},
@@ -75,7 +76,13 @@ const OptionDef kTable[] = {
     {"target", "Target", text, {}, "", "old name of the chip", noted, kNoChip},
     {"cal_conf", "Target", path, {}, "", "calibration settings", refused, "quantisation while converting is not done yet"},
     {"cluster_config", "Target", path, {}, "", "model spread over several devices", refused,
-     "a converted model runs on one machine", kAtc},
+     kOneDevice, kAtc},
+    {"distributed_cluster_build", "Target", zero_one, {}, "0", "1: build for several devices", refused, kOneDevice, kAtc},
+    {"enable_graph_parallel", "Target", zero_one, {}, "0", "1: cut the model into parts for several devices", refused, kOneDevice,
+     kAtc},
+    {"graph_parallel_option_path", "Target", path, {}, "", "how the model is cut", refused, kOneDevice, kAtc},
+    {"shard_model_dir", "Target", path, {}, "", "folder with the parts of a model", refused, kOneDevice, kAtc},
+    {"model_relation_config", "Target", path, {}, "", "how the parts of a model hang together", refused, kOneDevice, kAtc},
 
     {"precision_mode", "Precision", choice, precision_names(false),
      "must_keep_origin_dtype", "types to compute in", acts, "", kAtc},

@@ -124,8 +124,10 @@ class Reader {
         arguments_[at_].insert(0, "--");
         return;
       }
-    problem("E10053", word, fmt::format("'{}' belongs to no option", word),
-            hint_for_stray(word, std::string(next()), door_));
+    std::string hint = hint_for_stray(word, std::string(next()), door_);
+    if (at_ == 1 && hint.starts_with("a blank inside"))
+      hint = fmt::format("every value stands behind an option: --model={}", word);
+    problem("E10053", word, fmt::format("'{}' belongs to no option", word), hint);
     if (word.starts_with('#'))  // skip the other words of the comment
       while (at_ < arguments_.size() && !next_is_option()) ++at_;
   }
@@ -143,6 +145,10 @@ class Reader {
     std::string value;
     if (equals != std::string::npos) {
       value = trim(std::string_view(text).substr(equals + 1));
+      if (value.starts_with('=')) {
+        value = trim(std::string_view(value).substr(1));
+        repaired(fmt::format("{}: the second '=' is left out", option));
+      }
     } else if (at_ >= arguments_.size() || next_is_option()) {
       problem("E10004", option, fmt::format("{} has no value", option),
               "give it behind '='; a value with ';' or a blank needs quotes");
@@ -244,6 +250,10 @@ class Reader {
   void check(const OptionDef& def, const std::string& value) {
     std::string option = fmt::format("--{}", def.name);
     if (def.status == OptionStatus::refused) {
+      const std::vector<std::string> parts = split_list(value, ',');
+      if (*def.fallback != 0 &&
+          std::all_of(parts.begin(), parts.end(), [&](auto& each) { return each == def.fallback; }))
+        return;  // asks for what is done anyway
       problem("E10055", option, fmt::format("{} cannot be used: {}", option, def.reason));
       return;
     }
@@ -290,11 +300,14 @@ class Reader {
       for (auto [word, number] :
            {std::pair("caffe", "0"), {"mindspore", "1"}, {"tensorflow", "3"}, {"tf", "3"}, {"pb", "3"}, {"onnx", "5"}})
         if (small == word) return number;
+    std::vector<std::string_view> longer;  // values of which this is the beginning
     for (std::string_view each : def.values) {
       std::string other(each);
       std::transform(other.begin(), other.end(), other.begin(), [](unsigned char c) { return std::tolower(c); });
       if (small == other) return std::string(each);
+      if (small.size() > 2 && other.starts_with(small)) longer.push_back(each);
     }
+    if (longer.size() == 1) return std::string(longer[0]);
     const auto close = value.size() > 2 ? nearest(value, def.values) : std::nullopt;
     return close ? std::string(*close) : "";
   }

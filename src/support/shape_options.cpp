@@ -42,6 +42,11 @@ std::optional<int64_t> number_in(std::string_view text) {
 std::string size_fix(std::string_view text) {
   const std::string_view plain = trimmed(text);
   if (plain.empty()) return "there is a comma too many, or a size is missing";
+  for (std::string_view dash : {"-", "..", ":", "\u2013"})
+    if (const size_t at = plain.find(dash); at != std::string_view::npos && at > 0) {
+      const std::string_view low = plain.substr(0, at), high = plain.substr(at + dash.size());
+      if (number_in(low) && number_in(high)) return fmt::format("write a range with '~': {}~{}", low, high);
+    }
   for (std::string_view open : {"None", "none", "null", "?", "*", "-", "n", "N", "batch", "batch_size", "bs", "unk"})
     if (plain == open || plain.starts_with("unk__")) return "write -1 for a size that is open, 1~8 for a range";
   if (plain.find_first_not_of("0123456789xX* \t") == std::string_view::npos) return "separate the sizes by ','";
@@ -82,6 +87,9 @@ void add_size(NamedDims& input, std::string_view item, std::string_view part) {
     int64_t size = parse_size(item, part);
     return add_range(input, size < 0 ? SizeRange{} : SizeRange{size, size});
   }
+  if (trimmed(item.substr(0, tilde)).empty() || trimmed(item.substr(tilde + 1)).empty())
+    refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has one end only", item, part),
+           "write both ends, as in 1~8, or -1 for any size");
   int64_t low = parse_size(item.substr(0, tilde), part), high = parse_size(item.substr(tilde + 1), part);
   if (low < 0) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has no lower end", item, part), kShapeFix);
   if (high >= 0 && high < low)
@@ -206,7 +214,7 @@ std::vector<NamedDims> parse_input_shapes(const std::string& value, std::vector<
     size_t colon = part.rfind(':');
     if (colon == std::string::npos || colon == 0) refuse_part(part);
     check_separator(part, colon);
-    if (part.find('.', colon) != std::string::npos)
+    if (part.find('.', colon) != std::string::npos && part.find("..", colon) == std::string::npos)
       refuse("E10002", "--input_shape", fmt::format("'{}' has a number with a point, expected whole numbers", part),
              kShapeFix);
     NamedDims shape;

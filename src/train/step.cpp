@@ -77,6 +77,26 @@ std::vector<int64_t> keep_transposed(Function& function, Value* weight) {
   return permutation;
 }
 
+/// Whether both surely hold the same numbers: importers reshape a scale for each operator that reads it.
+bool alike(const Value* a, const Value* b) {
+  const Tensor *x = constant_of(a), *y = constant_of(b);
+  if (a == b || (x && y && x->same_bits(*y))) return true;
+  const Node *from = a->producer, *other = b->producer;
+  return from && other && from->op == other->op && from->op->has(kView) && a->type == b->type &&
+         alike(from->inputs[0], other->inputs[0]);
+}
+
+/// What goes to integers and back, which has no slope, becomes the row that passes gradients through.
+void pass_gradients_through_rounding(Function& function) {
+  for (const auto& node : function.body.nodes) {
+    const Node* rounds = node->is("dequantize_linear") ? node->inputs[0]->producer : nullptr;
+    if (!rounds || !rounds->is("quantize_linear")) continue;
+    if (!alike(rounds->inputs[1], node->inputs[1]) || !alike(rounds->inputs[2], node->inputs[2])) continue;
+    node->op = &op_named("fake_quantize");
+    node->inputs = rounds->inputs;
+  }
+}
+
 class TrainingBuilder {
  public:
   TrainingBuilder(const Module& model, const TrainingOptions& options)
@@ -112,6 +132,7 @@ class TrainingBuilder {
     main.result_names.resize(1);
     program_.inputs = main.body.params.size();
     use_kept_statistics(main);
+    pass_gradients_through_rounding(main);
     remove_dead(main.body, &base_);
     const auto rank = static_cast<int64_t>(answers->type.shape.rank());
     axis_ = options_.class_axis.value_or(channels_first(base_) && rank > 2 ? 1 : -1);

@@ -291,13 +291,16 @@ class Slopes {
   std::string text_;
 };
 
+// Rows whose gradient is not the slope of their results.
+bool has_another_gradient(std::string_view op) { return op == "stop_gradient" || op == "fake_quantize"; }
+
 // Cases of rows with a rule whose floats are all f32 or f64 and can all be f64.
 std::vector<OpCase> wide_cases() {
   std::vector<OpCase> cases;
   for (OpCase& each : all_cases()) {
     const auto narrow = [](const Type& type) { return is_float(type) && type.dtype.bits < 32; };
-    const bool stops = std::string_view(each.op->name) == "stop_gradient";
-    if (each.op->gradient && !stops && std::none_of(each.types.begin(), each.types.end(), narrow))
+    if (each.op->gradient && !has_another_gradient(each.op->name) &&
+        std::none_of(each.types.begin(), each.types.end(), narrow))
       cases.push_back(std::move(each));
   }
   return cases;

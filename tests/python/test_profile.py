@@ -210,7 +210,7 @@ def test_one_iteration_is_exported_by_its_numbers(om, tmp_path, command):
     (["--export=on", "--summary-format=xml"], "--summary-format: is json or csv"),
     (["--analyse=on"], "is no option of msprof; did you mean --analyze?"),
     (["--sys-devices=all"], "--application: is missing"),
-    (["--type=db", "true"], "--type: has no meaning here"),
+    (["--model-id=1", "true"], "--model-id: has no meaning here"),
     (["--storage-limit=1MB", "true"], "storage_limit: expected 200MB"),
     (["--dynamic=on", "--pid=1"], "1: does not listen"),
     (["--dynamic=on"], "needs one of --pid and --application"),
@@ -227,6 +227,9 @@ def test_options_of_the_platforms_command_that_do_nothing_are_refused(words, sai
     (["--aic-mode=task-based", "--llc-profiling=read"], ["--llc-profiling has no effect"]),
     (["--delay=1", "--duration", "5"], ["--delay has no effect", "--duration has no effect"]),
     (["--host-sys=cpu,mem", "--dvpp-profiling=on"], ["--host-sys has no effect", "--dvpp-profiling has no effect"]),
+    (["--type=db", "--task-trace=on"], ["--type has no effect: a recording holds all forms", "--task-trace has no effect"]),
+    (["--ai-vector-core=on", "--aiv-mode=sample-based", "--aiv-metrics=PipeUtilization"],
+     ["--ai-vector-core has no effect", "--aiv-mode has no effect", "--aiv-metrics has no effect"]),
     (["--instr-profiling=off", "--python-path=/usr/bin/python3"], ["--python-path has no effect"]),
 ])  # fmt: skip
 def test_options_of_the_platforms_command_without_effect_are_told(words, said, command, tmp_path):

@@ -180,6 +180,9 @@ def demanding(tf, tf1):
     tf.where(mask, tf.ones_like(mask, tf.float32), tf.zeros_like(mask, tf.float32), name="masked")
     tf.sqrt(tf.math.log(positive + 0.0) + 9.0, name="rooted")
     tf.nn.top_k(positive, tf1.placeholder(tf.int32, [], name="k"), name="best")
+    places = tf1.placeholder(tf.int64, [3, 2], name="places")
+    moved = tf.raw_ops.SparseReshape(input_indices=places, input_shape=np.int64([4, 3]), new_shape=np.int64([2, 6]))
+    tf.identity(moved[0], name="moved")
 
 
 def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
@@ -190,7 +193,7 @@ def test_made_inputs_fit_what_the_graph_does_first(command, tmp_path):
     assert made["looked_up"].shape[0] > 1 and np.unique(made["looked_up"]).size > 4
     assert made["scaled"].max() > 0.9 and made["scaled"].min() < 0.1
     assert set(np.unique(made["masked"])) == {0, 1}
-    assert np.isfinite(made["rooted"]).all()
+    assert np.isfinite(made["rooted"]).all() and made["moved"].shape == (3, 2)
     done = command("cairn", "verify", "net.pb", "--against", "net.pb", "--json")
     assert done.returncode == 0 and all(each["depends_on_inputs"] for each in json.loads(done.stdout)["outputs"])
 
@@ -245,6 +248,20 @@ def test_a_failure_of_the_framework_is_one_sentence(command, tmp_path):
     done = command("cairn", "verify", "good.pb", "--against", "bad.pb")
     assert done.returncode == 1 and len(done.stderr.strip().splitlines()) <= 2
     assert re.search(r"could not run it: .*y.*(incompatible|size)", done.stderr), done.stderr
+
+
+def test_signs_of_vectors_are_free_and_their_sizes_are_not(command, tmp_path):
+    def factors(tf, tf1, factor=1.0):
+        x = tf1.placeholder(tf.float32, [5, 3], name="x")
+        tf.raw_ops.Svd(input=x * factor, name="d")  # the values grow, the vectors stay
+        tf.raw_ops.SelfAdjointEigV2(input=tf.matmul(x, x, transpose_a=True), name="e")
+
+    graph_of(factors, tmp_path / "net.pb")
+    done = command("cairn", "verify", "net.pb", "--against", "net.pb")
+    assert done.returncode == 0, done.stdout + done.stderr
+    graph_of(lambda tf, tf1: factors(tf, tf1, 1.001), tmp_path / "other.pb")
+    done = command("cairn", "verify", "other.pb", "--against", "net.pb")
+    assert done.returncode == 2 and re.search(r"d +DIFFERS", done.stdout) and re.search(r"d:1 +equal", done.stdout), done.stdout
 
 
 def test_a_graph_that_ends_in_singular_values_has_no_vectors_that_it_does_not_compute(command, tmp_path):

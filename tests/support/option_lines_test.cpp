@@ -180,6 +180,13 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
     refused({fmt::format("--soc_version={}", name)}, chip, "E10001", "it must be the name of a chip");
   for (const char* name : {"Ascend3100", "ascend3100", "ascend999"})  // no name is near
     EXPECT_TRUE(chip_fault(name).ends_with("or Ascend910B1")) << chip_fault(name);
+  refused({"--log=warn"}, *find_option("log", kAtc), "E10010", "--log=warning");
+  for (const char* line : {"--is_input_adjust_hw_layout=false,false", "--is_output_adjust_hw_layout=false",
+                           "--distributed_cluster_build=0", "--enable_graph_parallel=0"})
+    EXPECT_NO_THROW(parse_options({line}, kAtc)) << line;  // asks for what is done anyway
+  refused({"--is_input_adjust_hw_layout=false,true"}, *find_option("is_input_adjust_hw_layout", kAtc), "E10055", "");
+  refused({"m.pb"}, *find_option("model", kAtc), "E10053", "every value stands behind an option: --model=m.pb");
+  taken({"--model==m.pb"}, *find_option("model", kAtc), "m.pb", true);
   refused({"--soc_version=ascend310p3"}, chip, "E10001", "did you mean Ascend310P3?");
   EXPECT_GE(lines, 150u);
 }
@@ -237,6 +244,10 @@ TEST(EmptyValues, AreToldAndLeftOut) {
 
 TEST(ShapeValues, MistakesHaveTheHintThatFits) {
   const std::pair<const char*, const char*> kCases[] = {
+      {"a:1-8,4", "write a range with '~': 1~8"},
+      {"a:1..8,4", "write a range with '~': 1~8"},
+      {"a:1~,4", "write both ends, as in 1~8, or -1 for any size"},
+      {"a:~8,4", "write both ends, as in 1~8, or -1 for any size"},
       {"a:1,2 b:3,4", "--input_shape=\"a:1,2;b:3,4\""},
       {"a:1,2,b:3", "--input_shape=\"a:1,2;b:3\""},
       {"a:1,2b:3", "--input_shape=\"a:1,2;b:3\""},

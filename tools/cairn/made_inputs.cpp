@@ -121,11 +121,27 @@ class Expectations {
       rows(size_at(node.result(), node.attr().integer("axis")));
     else if (node.is("segment_reduce") && operand == 1)
       rows(size_at(node.result(), 0));
+    else if (const int64_t least = least_of_shape(node, operand); least > 0)
+      rows(least);
     else if (node.is("top_k") && operand == 1)
       range_.within(1, static_cast<double>(std::max<int64_t>(size_at(node.inputs[0], -1), 1)));
     else
       return false;
     return true;
+  }
+
+  /// The smallest size that the constant shape beside the index vectors of a sparse tensor has; 0 when there is none.
+  static int64_t least_of_shape(const Node& node, size_t operand) {
+    const auto& named = node.op->inputs;
+    if (operand >= named.size() || named[operand].role != Role::index) return 0;
+    for (size_t i = operand + 1; i < std::min({operand + 3, named.size(), node.inputs.size()}); ++i) {
+      if (!std::string_view(named[i].name).ends_with("shape")) continue;
+      const Tensor* shape = constant_of(node.inputs[i]);
+      if (shape == nullptr || shape->count() == 0 || shape->dtype().kind == DType::Kind::string) return 0;
+      const Dims sizes = shape->as_i64();
+      return *std::min_element(sizes.begin(), sizes.end());
+    }
+    return 0;
   }
 
   bool label(const Node& node, size_t operand) {

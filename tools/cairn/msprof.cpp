@@ -36,6 +36,7 @@ Model IDs and iterations are those of --query; model 4294967295 counts the steps
 
 constexpr const char* kNoSampling = "sampling of devices and of the host is not there";
 constexpr const char* kNoSteps = "counters are read at every step, not sampled";
+constexpr const char* kOneCore = "processors have no vector cores of their own";
 constexpr const char* kNoCommunication = "one process has no communication to analyse";
 
 /// One option: the values that it takes (none: any), and what it becomes.
@@ -79,6 +80,12 @@ const std::vector<MsprofOption>& msprof_options() {
       {"--summary-format", {"json", "csv"}, nullptr, "tables are written as csv"},
       {"--aic-mode", {"sample-based", "task-based"}, nullptr, kNoSteps},
       {"--aic-freq", {}, nullptr, kNoSteps},
+      {"--ai-vector-core", kSwitch, nullptr, kOneCore},
+      {"--aiv-mode", {"sample-based", "task-based"}, nullptr, kOneCore},
+      {"--aiv-freq", {}, nullptr, kOneCore},
+      {"--aiv-metrics", {}, nullptr, kOneCore},
+      {"--task-trace", kSwitch, nullptr, "--task-time says what is recorded"},
+      {"--scale", {}, nullptr, "all operators are recorded"},
       {"--analyze", kSwitch, nullptr, kNoCommunication},
       {"--rule", {}, nullptr, kNoCommunication},
       {"--delay", {}, nullptr, "the whole run is recorded; --dynamic=on starts and stops by hand"},
@@ -222,7 +229,9 @@ int option_form(std::vector<std::string> words) {
     if (given.contains(name) && !there)
       fail(ErrorKind::invalid_argument, name, "has no meaning here; --help shows where");
   };
-  for (const char* name : {"--type", "--model-id", "--iteration-id", "--reports"}) only_with(name, on("--export"));
+  for (const char* name : {"--model-id", "--iteration-id", "--reports"}) only_with(name, on("--export"));
+  if (given.contains("--type") && !on("--export"))
+    tell_without_effect("--type", "a recording holds all forms; with --export=on it chooses the files");
   only_with("--pid", on("--dynamic"));
   const std::string output = expand_home(given.contains("--output") ? given["--output"] : ".");
   if (on("--parse")) return import_recordings(output);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "arrays.h"
 #include "diff/difference.h"
@@ -164,6 +165,41 @@ std::vector<Dims> dims_of(const std::vector<Tensor>& tensors) {
   return dims;
 }
 
+/// The factorisation whose vectors the output holds as columns as they come, or null: their signs are free.
+const Node* vectors_of(const Module& module, size_t output) {
+  const Value* value = module.main().body.results[output];
+  const Node* node = value->producer;
+  const bool vectors =
+      node != nullptr && ((node->is("svd") && value->index > 0) || (node->is("self_adjoint_eig") && value->index == 1));
+  return vectors && value->type.dtype == kF32 ? node : nullptr;
+}
+
+/// Gives columns of vectors the framework's signs. Both kinds of singular vectors of one factorisation turn together, since
+/// their product is told.
+void align_signs(const Module& module, Outputs& ours, const Outputs& theirs) {
+  for (size_t run = 0; run < ours.size(); ++run) {
+    std::map<const Node*, std::vector<bool>> turned;
+    for (size_t i = 0; i < ours[run].size(); ++i) {
+      const Node* node = vectors_of(module, i);
+      Tensor& mine = ours[run][i];
+      if (node == nullptr || mine.dims() != theirs[run][i].dims() || mine.count() == 0) continue;
+      const std::span<float> own = mine.mutable_values<float>();
+      const std::span<const float> other = theirs[run][i].values<float>();
+      const auto columns = static_cast<size_t>(mine.dims().back()), rows = static_cast<size_t>(mine.dims().end()[-2]);
+      auto [turns, fresh] = turned.try_emplace(node, own.size() / rows);
+      for (size_t column = 0; column < own.size() / rows; ++column) {
+        const size_t first = column / columns * rows * columns + column % columns;
+        double product = 0;
+        for (size_t row = 0; row < rows; ++row)
+          product += double{own[first + row * columns]} * other[first + row * columns];
+        if (fresh) turns->second[column] = product < 0;
+        if (column < turns->second.size() && turns->second[column])
+          for (size_t row = 0; row < rows; ++row) own[first + row * columns] *= -1;
+      }
+    }
+  }
+}
+
 bool all_equal(const std::vector<Comparison>& comparisons, double tolerance) {
   return std::all_of(comparisons.begin(), comparisons.end(),
                      [&](const Comparison& each) { return !each.same_shape || each.is_equal(tolerance); });
@@ -212,6 +248,7 @@ int verify_model(const Verify& verify) try {
     ours.push_back(run_watched(*model, inputs.back()));
   }
   const FrameworkAnswer answer = ask_framework({source, verify.model.signature, verify.python, false}, *model, inputs);
+  align_signs(model->module(), ours, answer.outputs);
   std::vector<Comparison> comparisons;
   for (size_t i = 0; i < model->outputs().size(); ++i)
     comparisons.push_back(compare(model->outputs()[i].name, of_output(ours, i), of_output(answer.outputs, i)));

@@ -20,7 +20,7 @@ def _activate():
 
 _activate()
 
-from cairn.ms import capture, level, methods, modules, tensor_methods  # noqa: E402, F401
+from cairn.ms import capture, flat, level, methods, modules, tensor_methods  # noqa: E402, F401
 from cairn.ms.refusal import Unsupported, refuse  # noqa: E402, F401
 
 modules.activate()

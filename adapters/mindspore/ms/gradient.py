@@ -8,6 +8,7 @@ A recorder's scope() is a context with
 
 import contextlib
 import itertools
+import math
 import threading
 
 import numpy
@@ -185,6 +186,7 @@ def _differentiate(function, arguments, keywords, positions, weights, seed, has_
         results = tensors_of(value[0] if has_aux else value)
         seeds = [None] * len(results) if seed is None else _seeds(seed, results)
         _check_seeds(results, seeds)
+        seeds = [s if s is None or s.shape == r.shape else core.reshape(s, r.shape) for s, r in zip(seeds, results)]
         made = iter(inside.gradients(results, seeds, wanted))
         return value, [rebuilt(given[i], lambda _: next(made)) for i in positions], list(made)
 
@@ -205,7 +207,8 @@ def _check_seeds(results, seeds):
     if len(seeds) != len(results):
         raise TypeError(f"the function has {len(results)} results, but {len(seeds)} gradients are given for them")
     for result, seed in zip(results, seeds):
-        if seed is not None and (seed.shape != result.shape or seed.dtype is not result.dtype):
+        same = seed is None or seed.shape == result.shape or math.prod(seed.shape) == math.prod(result.shape) == 1
+        if not same or (seed is not None and seed.dtype is not result.dtype):
             raise TypeError(
                 f"the gradient of a result of {result.dtype} and shape {result.shape} is of {seed.dtype} and shape {seed.shape}"
             )

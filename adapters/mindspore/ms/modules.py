@@ -50,10 +50,10 @@ _HOMES = {
     "mindspore.ops.function.grad": (("mindspore.ops",), "grad_func"),
     "mindspore.ops.operations": (
         ("mindspore.ops.operations", "mindspore.ops.operations._grad_ops"),
-        "_cache_ops _csr_ops _embedding_cache_ops _map_tensor_ops _ms_kernel _opaque_predicate_registry _rl_inner_ops "
+        "_cache_ops _csr_ops _embedding_cache_ops _map_tensor_ops _opaque_predicate_registry _rl_inner_ops "
         "_scalar_ops _sequence_ops _tensor_array _thor_ops control_ops custom_ops debug_ops inner_ops rl_ops "
         "spectral_ops"),
-    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics summary_pb2 train_thor"),
+    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics train_thor"),
     "mindspore.train.callback": (
         ("mindspore.train.callback",),
         "_checkpoint _dataset_graph _early_stop _history _lambda_callback _landscape _loss_monitor _lr_scheduler_callback "

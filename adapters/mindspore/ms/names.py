@@ -36,7 +36,6 @@ REFUSED = {
     "mindspore.hub": ("downloads are not supported", "load_checkpoint"),
     "mindspore.load_distributed_checkpoint": ("checkpoints in parts are not supported", "load_checkpoint"),
     "mindspore.dataset.audio.Vad": ("the detection of speech is not supported", "NumPy in GeneratorDataset"),
-    "mindspore.ops.Custom": ("kernels of other languages are not supported here", "cairn.op"),
     "mindspore.ops.CustomRegOp": ("kernels of other languages are not supported here", "cairn.op"),
     "mindspore.ops.DataType": ("kernels of other languages are not supported here", "cairn.op"),
 }

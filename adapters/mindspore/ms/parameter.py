@@ -48,6 +48,7 @@ class Parameter(Tensor):
         self.is_init, self.sliced, self.unique, self.cache_enable, self.comm_fusion = True, False, False, False, 1
         self.owner = None  # the rank that has the elements, where an optimizer's state is spread over the ranks
         self.inited_param = None
+        self.held = False  # whether a Cell has it, which sees to its name
 
     @property
     def name(self):
@@ -145,6 +146,10 @@ class Parameter(Tensor):
             return self
         return core.assign(self, promote.cast(data, own))
 
+    def set_parameter_data(self, data, slice_shape=False):
+        """set_data as releases before 1.0 call it."""
+        return self.set_data(data, slice_shape)
+
     def _take(self, made):
         core.assign(self, made)
 
@@ -187,6 +192,11 @@ class Parameter(Tensor):
         return Tensor.__eq__(self, other)
 
 
+def named_twice(parameter):
+    """What is said of a Parameter that has another one's name."""
+    return f"The value {parameter}, its name '{parameter.name}' already exists. Please set a unique name for the parameter."
+
+
 class ParameterTuple(tuple):
     """A tuple of parameters of different names."""
 
@@ -199,10 +209,8 @@ class ParameterTuple(tuple):
             if id(each) in seen:
                 continue
             seen.add(id(each))
-            if each.name == DEFAULT_NAME:
-                each.name = f"{DEFAULT_NAME}${len(names)}"
             if each.name in names:
-                raise ValueError(f"The parameter name '{each.name}' already exists. Please set a unique name for it.")
+                raise ValueError(named_twice(each))
             names.add(each.name)
         return tuple.__new__(cls, parameters)
 

@@ -37,6 +37,8 @@ def parse(words):
     options = parser.parse_args(own)
     if (options.path is None) == (options.weights is None):
         parser.error("one of a PATH and --weights is needed")
+    if os.sep in options.torch:  # scripts run in folders of their own
+        options.torch = os.path.join(os.getcwd(), options.torch)
     options.arguments = rest
     return options
 

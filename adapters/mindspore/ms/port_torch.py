@@ -63,7 +63,8 @@ class Recorder:
         if self.losses or name is None or next(module.children(), None) is not None:
             return
         while isinstance(result, (tuple, list)):
-            result = result[0]
+            packed = isinstance(result, torch.nn.utils.rnn.PackedSequence)
+            result = torch.nn.utils.rnn.pad_packed_sequence(result, module.batch_first)[0] if packed else result[0]
         count = self.layers[name] = self.layers.get(name, 0) + 1
         self.arrays[f"layer:{len(self.arrays)}:{name}:{count}"] = result.detach().cpu().numpy().copy()
 
@@ -119,6 +120,10 @@ def sample(self, sample_shape=()):
     return torch.from_numpy(np.asarray((drawn > bounds).sum(-1)))
 
 
+def normal(self, sample_shape=()):
+    return self.loc + self.scale * torch.randn(*self._extended_shape(torch.Size(sample_shape)))
+
+
 def draw_from_numpy():
     torch.randn, torch.rand = from_numpy(np.random.randn), from_numpy(np.random.rand)
     torch.randn_like = lambda x, **_: torch.randn(*x.shape)
@@ -133,6 +138,8 @@ def draw_from_numpy():
     torch.nn.functional.dropout = dropout
     torch.nn.functional.dropout2d = torch.nn.functional.dropout3d = feature_dropout
     torch.distributions.Categorical.sample = sample
+    torch.distributions.Normal.rsample = normal
+    torch.distributions.Normal.sample = lambda *arguments: normal(*arguments).detach()
 
 
 def in_order():

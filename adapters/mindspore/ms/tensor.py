@@ -51,8 +51,11 @@ class Tensor:
     _value = None  # of a captured function: has dtype (a numpy.dtype) and shape
     _mark = None  # what a tape knows of it
     init = None
+    const_arg = False
 
-    def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False):
+    def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False, const_arg=False):
+        if const_arg is not False:
+            self.set_const_arg(const_arg, "Tensor")
         if dtype is not None:
             if isinstance(dtype, str):
                 raise TypeError(f"For 'Tensor', the 'dtype' must be a type of mindspore, but got the str '{dtype}'.")
@@ -72,6 +75,13 @@ class Tensor:
                 self._array = numpy.zeros(shape, dtype)
             return
         self.init, self._lazy = init, (shape if isinstance(shape, (tuple, list)) else (shape,), dtype)
+
+    def set_const_arg(self, const_arg=True, of="set_const_arg"):
+        """As an argument of a graph its elements are compiled in, and it has no gradient."""
+        if not isinstance(const_arg, bool):
+            given = f"got '{const_arg}' with type '{type(const_arg).__name__}'"
+            raise TypeError(f"For '{of}', the type of 'const_arg' should be 'bool', but {given}.")
+        self.const_arg = const_arg
 
     def init_data(self, slice_index=None, shape=None, opt_shard_group=None):
         """Computes the elements of a tensor that was made from an initializer."""

@@ -390,7 +390,7 @@ _OWN = {
     "ptp": lambda self, axis=None, keepdims=False: self.max(axis, keepdims) - self.min(axis, keepdims), "item": item,
     "itemset": itemset, "assign_value": assign_value, "from_numpy": staticmethod(from_numpy), "to_tensor": to_tensor,
     "abs": lambda self: core.abs(self), "tolist": lambda self: self.asnumpy().tolist(),
-    "value": lambda self: self, "set_const_arg": lambda self, const_arg=True: self, "dim": lambda self: len(self.shape),
+    "value": lambda self: self, "dim": lambda self: len(self.shape),
     "set_dtype": set_dtype, "flush_from_cache": lambda self: None,
     "float": lambda self: astype(self, "float32"), "half": lambda self: astype(self, "float16"),
     "int": lambda self: astype(self, "int32"), "long": lambda self: astype(self, "int64"),

@@ -20,7 +20,9 @@ struct Part {
 
 struct Parts {
   std::vector<Part> list;
+  int64_t channels = 0;        // of x, that a part with merged groups reads
   int64_t channel_step = 0, output_step = 0;
+  int64_t merged = 1;          // groups of channels that a part computes as one, with weights of 0 between them
   Form x_form = Form::floats;  // of what the step reads; the parts may take floats
   bool covers = true;          // the parts write every element of y
   /// Zero padding that the step adds around x first, so that large kernels are always inside the image.
@@ -122,9 +124,9 @@ class PartsStep final : public Step {
     pack_biases(context);
     if (!kernel) return;
     const std::string layout =
-        fmt::format("{} parts of {} at {} to {} by {} and {}", convs_.size(), convs_[0]->layout(),
-                    fmt::join(parts_.list.front().taps, ","), fmt::join(parts_.list.back().taps, ","),
-                    parts_.channel_step, parts_.output_step);
+        fmt::format("{} parts of {} groups and {} at {} to {} by {} and {}", convs_.size(), parts_.merged,
+                    convs_[0]->layout(), fmt::join(parts_.list.front().taps, ","),
+                    fmt::join(parts_.list.back().taps, ","), parts_.channel_step, parts_.output_step);
     packed_ = context.packer.packed(*kernel, layout, packed_floats_ * sizeof(float), [&](void* to) {
       pack(serial_executor(), kernel->data(), static_cast<float*>(to));
     });
@@ -233,11 +235,28 @@ class PartsStep final : public Step {
   }
 
   void pack(Executor& executor, const void* kernel, float* to) const {
-    for (size_t i = 0; i < convs_.size(); ++i)
+    for (size_t i = 0; i < convs_.size(); ++i) {
+      const std::vector<char> merged = parts_.merged > 1 ? merged_kernel(parts_.list[i], kernel) : std::vector<char>();
       executor.run(convs_[i]->panels(), [&](int panel, int) {
-        convs_[i]->pack_taps(panel, kernel, parts_.list[i].taps, parts_.channel_step, parts_.output_step,
-                             to + starts_[i]);
+        convs_[i]->pack_taps(panel, merged.empty() ? kernel : merged.data(), parts_.list[i].taps, parts_.channel_step,
+                             parts_.output_step, to + starts_[i]);
       });
+    }
+  }
+
+  // The kernel of the part's channels, with 0 where input and output belong to different groups.
+  std::vector<char> merged_kernel(const Part& part, const void* kernel) const {
+    const int64_t groups = parts_.merged, ic = parts_.channels / groups, oc = part.spec.oc / groups;
+    const int64_t all = part.spec.oc * std::ssize(parts_.list), rows = std::ssize(part.taps) * ic;
+    const Form form = part.spec.weights_form;
+    std::vector<char> to(static_cast<size_t>(rows * groups * part.spec.oc * bytes_of(form)));
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t place = ((row / ic * groups + g) * ic + row % ic) * part.spec.oc + g * oc;
+        std::memcpy(to.data() + place * bytes_of(form), at(kernel, row * all + part.bias + g * oc, form),
+                    static_cast<size_t>(oc * bytes_of(form)));
+      }
+    return to;
   }
 
   void pack_biases(MakeContext& context) {
@@ -271,6 +290,24 @@ Refusal refuses_bias(const Epilogue& epilogue) {
   return epilogue.bias && !(bias && bias->dtype() == kF32) ? Refusal("bias is no constant of f32") : std::nullopt;
 }
 
+/// How many groups to compute as one convolution: matrix registers take 32 elements of bf16 by 16 results, however many of them are 0.
+/// The least time, and of equal ones the fewest parts.
+int64_t groups_to_merge(const Group& group, const Node& node, int64_t groups, ConvSpec spec) {
+  const Form x_form = form_in(group, node.inputs[0]), weights = form_in(group, node.inputs[1]);
+  if (x_form != Form::brains || !constant_of(node.inputs[1])) return 1;
+  if (weights != Form::brains && weights_precision(group, node.inputs[1], x_form) != Form::brains) return 1;
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t merged = 1; merged <= groups && merged * spec.ic <= 64; merged *= 2) {
+    ConvSpec all = spec;
+    all.ic = merged * spec.ic / 2, all.arithmetic = Arithmetic::pairs;
+    const bool fits = groups % merged == 0 && merged * spec.ic % 2 == 0;
+    if (!fits || !Conv::suits_matrix_registers(all, machine_isa())) continue;
+    const int64_t time = groups / merged * ((merged * spec.ic + 31) / 32) * ((merged * spec.oc + 15) / 16);
+    if (time <= least) best = merged, least = time;
+  }
+  return best;
+}
+
 /// A convolution with several groups, or with a kernel that is too large for the tile without padding of x.
 Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts) {
   const auto found = as_contraction(group);
@@ -285,14 +322,18 @@ Refusal read_grouped(const Group& group, Contraction& contraction, Parts& parts)
   Part part;
   ConvSpec& spec = part.spec = conv_spec(slide, all / groups);
   spec.ic = slide.channels / groups;
+  const int64_t merged = parts.merged = groups_to_merge(group, node, groups, spec);
+  spec.ic *= merged, spec.oc *= merged;
   spec.x_pixel = slide.channels, spec.y_pixel = all;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
-  parts.channel_step = all, parts.output_step = 1;
-  for (int64_t g = 0; g < groups; ++g) {
+  parts.channels = spec.ic;
+  parts.channel_step = merged > 1 ? spec.oc : all, parts.output_step = 1;
+  for (int64_t g = 0; g < groups / merged; ++g) {
     part.x = g * spec.ic, part.y = part.bias = g * spec.oc;
     part.taps.clear();
-    for (int64_t tap = 0; tap < spec.taps(); ++tap) part.taps.push_back(tap * spec.ic * all + g * spec.oc);
+    for (int64_t tap = 0; tap < spec.taps(); ++tap)
+      part.taps.push_back(tap * spec.ic * parts.channel_step + (merged > 1 ? 0 : g * spec.oc));
     parts.list.push_back(part);
   }
   if (auto reason = refuses_parts(parts)) return reason;

@@ -233,7 +233,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     if (is_byte(form)) vcvtdq2ps(target, target);
   }
 
-  // Stores numbers that are rounded already. `value` is a scratch register.
+  // Stores numbers that are rounded already, or rounds to f16. `value` is a scratch register.
   void store_narrow(const Xbyak::RegExp& at, const Register& value, Form form, bool tail) {
     const Xbyak::Xmm few(value.getIdx());
     if (form == Form::brains) vpsrld(value, value, 16);
@@ -272,14 +272,27 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     L(done);
   }
 
-  void emit_store(int value, uint32_t output, int vector_of, bool tail) {
-    const Form form = form_of(true, output);
-    if (form == Form::floats) return store(ptr[stream_at(true, output, vector_of)], in(value, 0), tail);
-    if (in_register(value))
-      vmovups(scratch(0), vector(place(value).index));
-    else
-      vmovups(scratch(0), address(value));
-    store_narrow(stream_at(true, output, vector_of), scratch(0), form, tail);
+  void emit_store(const MachineOp& op, bool tail) {
+    const int value = op.sources[0];
+    const Form form = form_of(true, op.detail);
+    const Xbyak::RegExp at = stream_at(true, op.detail, op.vector);
+    if (form == Form::floats) return store(ptr[at], in(value, 0), tail);
+    if (op.rounds && form == Form::brains) return store_brains(at, value, tail);
+    with(value, [&](const auto& from) { vmovups(scratch(0), from); });
+    store_narrow(at, scratch(0), form, tail);
+  }
+
+  void store_brains(const Xbyak::RegExp& at, int value, bool tail) {
+    if (!wide()) return store_narrow(at, brain_bits(value, scratch(0)), Form::brains, tail);
+    const Xbyak::Ymm half(scratch(0).getIdx());
+    if (brain_products_) {
+      vcvtneps2bf16(half, in(value, 0));
+    } else {
+      const Register bits = brain_bits(value, scratch(1));
+      vmovups(scratch(0), ptr[rip + upper_halves_]);
+      vpermw(scratch(0), scratch(0), bits);
+    }
+    tail ? vmovdqu16(ptr[at] | k1, half) : vmovups(ptr[at], half);
   }
 
   void emit_load(const Register& to, uint32_t input, int vector_of, bool tail) {
@@ -295,7 +308,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   void emit(const MachineOp& op, int value, bool tail) {
     if (op.kind == Kind::none || op.is_fixed()) return;
     const auto [a, b, c] = op.sources;
-    if (op.kind == Kind::store) return emit_store(a, op.detail, op.vector, tail);
+    if (op.kind == Kind::store) return emit_store(op, tail);
     if (op.is_mask() && wide()) return emit_mask(op, Xbyak::Opmask(place(value).index));
     const Register to = in_register(value) ? vector(place(value).index) : scratch(0);
     switch (op.kind) {
@@ -347,23 +360,28 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     vcvtph2ps(Xbyak::Ymm(to.getIdx()), Xbyak::Xmm(to.getIdx()));
   }
 
-  // To nearest even; a NaN would be rounded to another number.
   void emit_round_brain(int value, const Register& to) {
+    const Register bits = brain_bits(value, to);
+    wide() ? vpandd(to, bits, brains(3)) : vandps(to, bits, brains(3));
+  }
+
+  // The upper halves of lanes rounded to nearest even, in `to` or in a scratch register; a NaN would be rounded to another number.
+  Register brain_bits(int value, const Register& to) {
     const Register from = in(value, 0), sum = scratch(1);
     if (wide()) {
       vptestmd(k7, from, brains(4));
       vpaddd(sum, from, brains(0));
       vpaddd(sum | k7, from, brains(1));
       vfixupimmps(sum, from, brains(2), 0);
-      return vpandd(to, sum, brains(3));
+      return sum;
     }
     vpslld(sum, from, 15);
     vpsrld(sum, sum, 31);
     vpaddd(sum, sum, brains(0));
     vpaddd(sum, sum, from);
     vcmpps(to, from, from, 3);
-    vorps(sum, sum, to);
-    vandps(to, sum, brains(3));
+    vorps(to, sum, to);
+    return to;
   }
   Xbyak::Address brains(int i) { return ptr[rip + brains_ + i * bytes()]; }
 
@@ -498,6 +516,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     constexpr uint32_t kNansOfSource = 0x22;  // of vfixupimmps: all else stays as it is
     for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0xffff0000U, 0x10000U})
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
+    L(upper_halves_);
+    for (uint32_t pair = 0; pair < 16; ++pair) dd((4 * pair + 3) << 16 | (4 * pair + 1));
     L(numbers_);
     for (uint32_t number : set_up_) dd(number);
     align(32);
@@ -513,6 +533,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   };
 
   Isa isa_;
+  const bool brain_products_ = wide() && machine_has_brain_products();
   std::vector<Form> inputs_, outputs_;
   static constexpr int kMostVectors = 4;
   int vectors_ = 1;                    // side by side
@@ -522,7 +543,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   std::vector<Stream> streams_;
   std::deque<LibraryCall> library_calls_;
   std::vector<uint32_t> set_up_;  // constants that registers get before the loop
-  Xbyak::Label pool_, brains_, numbers_, tails_;
+  Xbyak::Label pool_, brains_, upper_halves_, numbers_, tails_;
 };
 
 template <class T>

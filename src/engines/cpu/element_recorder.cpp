@@ -27,7 +27,7 @@ class Recorder {
       values_.push_back(result);
       if (code.output < 0) continue;
       for (size_t i = 0; i < spec_.single.size(); ++i) operand(static_cast<int>(i));
-      ops_.push_back({Kind::store, {result, -1, -1}, static_cast<uint32_t>(code.output)});
+      store(result, static_cast<uint32_t>(code.output));
     }
     drop_unused();
     return std::move(ops_);
@@ -47,6 +47,13 @@ class Recorder {
       values_[place] =
           append(spec_.single[place] ? Kind::single : Kind::input, -1, -1, -1, static_cast<uint32_t>(index));
     return values_[place];
+  }
+
+  // What rounds a value for its store alone becomes part of the store.
+  void store(int value, uint32_t output) {
+    const Form form = output < spec_.outputs.size() ? spec_.outputs[output] : Form::floats;
+    const bool rounds = is_narrow(form) && op(value).kind == (form == Form::halves ? Kind::round_half : Kind::round_brain);
+    ops_.push_back({Kind::store, {rounds ? op(value).sources[0] : value, -1, -1}, output, 0, rounds});
   }
 
   int apply(const ElementInstruction& code);

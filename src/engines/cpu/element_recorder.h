@@ -45,7 +45,8 @@ struct MachineOp {
   Kind kind;
   int sources[3] = {-1, -1, -1};
   uint32_t detail = 0;
-  int vector = 0;  // of those that are computed side by side
+  int vector = 0;       // of those that are computed side by side
+  bool rounds = false;  // a store: to the output's 16 bits
 
   bool is_mask() const { return kind >= Kind::compare && kind <= Kind::both; }
   /// Whether the value is the same for all vectors.

@@ -100,8 +100,14 @@ std::vector<float> floats_of(const Value* value) {
   return floats;
 }
 
+/// How the parts pass the value on: 16 bits would be widened at once, but for pairs of bf16 that the processor multiplies.
+Form form_between(const Value* value) {
+  const Form form = form_of(value->type.dtype);
+  return form == Form::brains && machine_has_brain_products() ? form : Form::floats;
+}
+
 double bytes_between(const Value* value) {
-  return static_cast<double>(value->type.dtype.bits / 8 * dim(value, 1) * dim(value, 2) * last_dim(value));
+  return static_cast<double>(bytes_of(form_between(value)) * dim(value, 1) * dim(value, 2) * last_dim(value));
 }
 
 Refusal read_separable(const Group& group, Separable& s) {
@@ -136,6 +142,11 @@ Refusal read_separable(const Group& group, Separable& s) {
   if (has_last)
     if (auto reason = read_pixel_product(s.last->group, s.last_spec)) return reason;
   s.depthwise = parts[has_first ? 1 : 0];
+  const auto pass_floats = [](const ChainedConv& from, NarrowEpilogue& narrow, Form& x_form) {
+    if (form_between(from.contraction.result) == Form::floats) narrow = {}, x_form = Form::floats;
+  };
+  if (has_first) pass_floats(*s.first, s.first_spec.narrow, s.slide.x_form);
+  if (has_last) pass_floats(s.depthwise, s.slide.narrow, s.last_spec.x_form);
   return std::nullopt;
 }
 

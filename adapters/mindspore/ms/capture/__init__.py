@@ -46,6 +46,8 @@ class Signature:
             if hasattr(x, "requires_grad"):
                 return "parameter", x
             array = x.asnumpy()
+            if x.const_arg:
+                return "constant", array.dtype.char, array.shape, array.tobytes()
             self.tensors.append(x)
             return array.dtype.char, array.shape, order_of(array)
         if x is None or type(x) in (bool, int, float, str):
@@ -193,7 +195,10 @@ def entry(target, arguments, keywords):
 
 
 def compile_only(target, arguments):
-    _find(target, Signature(target, arguments, {}), arguments, {})
+    """Compiles the call; returns what tells its compiled function from others of the target."""
+    signature = Signature(target, arguments, {})
+    _find(target, signature, arguments, {})
+    return signature.key
 
 
 entry.compile = compile_only
@@ -237,7 +242,7 @@ def _captured(target, signature, arguments, keywords):
     given = iter([graph.input(each) for each in signature.tensors])
 
     def stand(tensor):
-        return tensor if hasattr(tensor, "requires_grad") else next(given)
+        return tensor if hasattr(tensor, "requires_grad") or tensor.const_arg else next(given)
 
     limit = sys.getrecursionlimit()
     core.here.recorder = graph

@@ -1,12 +1,12 @@
 """Branches of captured functions: both are traced, and what they assign becomes results of one conditional of the graph."""
 
 import numpy
-from cairn.ms import core
+from cairn.ms import core, level
 from cairn.ms.promote import cast, together
 from cairn.ms.refusal import Uncaptured, Wrong
 from cairn.ms.tensor import Tensor
 
-from .conditions import RESULT, Undefined, condition, graph, is_number, nptype, number_dtype, place_of, same, seen, type_text
+from .conditions import RESULT, Undefined, and_, condition, graph, is_number, nptype, number_dtype, or_, pair, place_of, same, seen, type_text
 from .graph import Value, is_symbolic, symbolic
 from .source import endings
 from .trees import leaves, zeros
@@ -29,6 +29,18 @@ def choose(test, then, otherwise, line):
 
     if_(test, first, second, lambda: tuple(made), put, ("the value of the conditional expression",), line)
     return made[0]
+
+
+def one_of(both, line, *thunks):
+    """`and` or `or` whose value is asked for: since 1.10 one of the operands, which join as the values of branches do."""
+
+    def either(made, value, both):
+        if isinstance(value, Tensor) and (nptype(value), value.shape) == (nptype(made), made.shape) or not level.at_least("1.10"):
+            return pair(made, value, both)
+        then, otherwise = (value, made) if both else (made, value)
+        return choose(made, lambda: then, lambda: otherwise, line)
+
+    return (and_ if both else or_)(*thunks, pair=either)
 
 
 def if_(test, then, otherwise, get, put, names, line):
@@ -178,6 +190,8 @@ class _Join:
         self._pairs.append([maker(scope) for scope in scopes])
 
     def _fail(self, name, a, b, what="Type"):
+        if what == "Shape" and not self._own.inputs:  # all is constant, and the condition is known where it runs
+            raise Uncaptured(f"'{name}' has another shape in each branch", self._line)
         shown = "the returned value" if name == RESULT else f"'{name}'" if name.isidentifier() else name
         place = place_of(self._line)
         raise (Wrong if what == "Shape" else TypeError)(

@@ -21,6 +21,10 @@ def check(function, arguments, keywords, line):
         place = place_of(line)
         text = linecache.getline(place.rsplit(":", 1)[0], line).strip()
         raise NameError(f"The builtin function 'divmod' of python is not supported in graph mode.\nIn file {place}\n    {text}")
+    if function is str:
+        if any(map(is_symbolic, arguments)):
+            raise TypeError("str() does not support non-constant input.")
+        return tuple(map(told, arguments))
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
     if type(owner) is list and (name in _OF_LISTS):
         _OF_LISTS[name](owner, *arguments)
@@ -105,5 +109,13 @@ def _check_count(owner, value):
         raise TypeError("The list count not support variable scene now. Tensor type data exists in the list.")
 
 
+def _refused(function):
+    def refuse(*given, **named):
+        raise TypeError(f"'{function}' is not supported both in JIT Fallback and graph mode.")
+
+    return refuse
+
+
 _FUNCTIONS = {zip: _check_zip, map: _check_map, enumerate: _check_enumerate, range: _check_range, builtins.open: _check_open}
+_FUNCTIONS.update((each, _refused(each)) for each in (builtins.input, builtins.compile))
 _OF_LISTS = {"pop": _check_pop, "insert": _check_insert, "count": _check_count}

@@ -5,8 +5,8 @@ import os
 import sys
 
 import numpy
-from cairn.ms import core, promote
-from cairn.ms.refusal import Forbidden
+from cairn.ms import core, level, promote
+from cairn.ms.refusal import Forbidden, ForbiddenType
 from cairn.ms.tensor import Tensor
 
 from .graph import Graph, is_symbolic, symbolic
@@ -36,10 +36,8 @@ class Undefined:
 def condition(test):
     """A bool[] of a tensor of one element."""
     x = test
-    if test.size != 1:
-        raise ValueError(
-            f"Only tensors of one element can be converted to bool, but this one of shape {test.shape} is a condition"
-        )
+    if math.prod(test.shape) != 1:  # `size` is a method at level 0.5
+        raise ValueError(f"Only tensor which shape is () or (1,) can be converted to bool, but got tensor shape is {test.shape}")
     if nptype(x).kind != "b":
         x = core.not_equal(x, numpy.zeros((), nptype(x)))
     return x if x.shape == () else core.reshape(x, [])
@@ -60,6 +58,13 @@ def not_(x):
     return core.not_(condition(x)) if is_symbolic(x) else not x
 
 
+def inverted(x):
+    """~x; of a graph's numbers none is inverted."""
+    if graph() is not None and is_number(x):
+        raise ForbiddenType(f"Failed calling LogicalNot with \"LogicalNot()(input_x: {type(x).__name__})\". It takes Tensors of bool.")
+    return ~x
+
+
 def many(x):
     """Whether it is a captured tensor of several elements."""
     return is_symbolic(x) and math.prod(x.shape) != 1
@@ -72,10 +77,12 @@ def _bools(x):
     return x if nptype(x).kind == "b" else core.not_equal(x, numpy.zeros((), nptype(x)))
 
 
-def _pair(made, value, both):
+def pair(made, value, both):
     """`made and value`, or `made or value`: of one kind it is one of them, else a truth value."""
     combine = getattr(core, "and_") if both else getattr(core, "or_")
-    if many(made) or many(value):  # several elements: each by itself
+    if many(made) or many(value):  # several elements: each by itself, before 1.10
+        if level.at_least("1.10"):
+            condition(made if many(made) else value)
         return combine(*promote.promote(_bools(made), _bools(value)))
     if not isinstance(value, Tensor):
         return combine(condition(made), numpy.array(bool(value)))
@@ -87,12 +94,12 @@ def _pair(made, value, both):
     return core.select(holds, value, made) if both else core.select(holds, made, value)
 
 
-def _lazy(thunks, stops, both):
+def _lazy(thunks, stops, both, pair):
     made = None
     for index, thunk in enumerate(thunks):
         value = seen(thunk())
         if made is not None:
-            made = _pair(made, value, both)
+            made = pair(made, value, both)
         elif is_symbolic(value) and index + 1 < len(thunks):
             made = value
         elif index + 1 == len(thunks) or stops(value):
@@ -100,12 +107,13 @@ def _lazy(thunks, stops, both):
     return made
 
 
-def and_(*thunks):
-    return _lazy(thunks, lambda value: not value, True)
+def and_(*thunks, pair=pair):
+    """`and` of what the functions give, as a condition; `pair` makes one value of two."""
+    return _lazy(thunks, lambda value: not value, True, pair)
 
 
-def or_(*thunks):
-    return _lazy(thunks, bool, False)
+def or_(*thunks, pair=pair):
+    return _lazy(thunks, bool, False, pair)
 
 
 def contains(x, items, negated=False):

@@ -15,8 +15,8 @@ from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
 
 from . import checks
-from .branches import choose, if_  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, contains, graph, not_, or_, place_of, seen, shifted  # noqa: F401
+from .branches import choose, if_, one_of  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -33,6 +33,13 @@ def setitem(container, index, value):
     return container
 
 
+def put_back(container, index, value):
+    """What the name holds after an element of container[index], now value, was written; a part of a tensor is a copy."""
+    if not isinstance(container, Tensor) and container[index] is not value:
+        container[index] = value
+    return container
+
+
 def member(target, name):
     """What a captured function writes elements of: of a Cell's members only Parameters can be, lists and dictionaries cannot."""
     if graph() is not None and hasattr(target, "_cells"):
@@ -46,6 +53,11 @@ def member(target, name):
 
 
 slice_ = slice
+
+
+def of_super(parent, name):
+    """super().name: in a graph also what the Cell itself holds."""
+    return getattr(parent if hasattr(parent, name) else parent.__self__, name)
 
 
 def set_attribute(target, name, value, line):
@@ -68,8 +80,24 @@ def set_attribute(target, name, value, line):
     setattr(target, name, value)
 
 
-def raising(line):
+_RAISED = set(
+    "IndexError ValueError TypeError KeyError AttributeError NameError AssertionError BaseException KeyboardInterrupt Exception StopIteration "
+    "OverflowError ZeroDivisionError EnvironmentError IOError OSError MemoryError UnboundLocalError RuntimeError NotImplementedError "
+    "IndentationError RuntimeWarning".split()
+)
+
+
+def raising(line, name=None, kind=None):
+    """Before `raise name(...)`; kind() is what the name stands for."""
     own = graph()
+    if own is not None and kind is not None:
+        try:
+            kind = kind()
+            known = not isinstance(kind, type) or kind.__module__ != "builtins" or kind.__name__ in _RAISED
+        except NameError:
+            known = False
+        if not known:
+            raise Forbidden(f"Unsupported exception type: {name}. Raise only support some Python standard exception types.")
     if own is not None and len(own.scopes) > 1:
         if not own.inputs:  # all is constant, and the condition is known where it runs
             raise Uncaptured("'raise' where a condition depends on a tensor", line)
@@ -87,10 +115,14 @@ def raised(error):
 
 
 def isinstance_(x, types_):
-    """isinstance() of what is written as None or as a list."""
+    """isinstance(), which says in MindSpore's words that the second argument is no type."""
     if types_ is None:
         raise TypeError("The type 'None' is not supported for 'isinstance'")
-    raise TypeError("The second arg of 'isinstance' must be a type or a tuple of types, but got a list")
+    try:
+        return isinstance(x, types_)
+    except TypeError:
+        told = "The second arg of 'isinstance' must be a type or a tuple of types, but got"
+        raise TypeError(f"isinstance() arg 2 must be a type or tuple of types. {told} a {type(types_).__name__}") from None
 
 
 def told(x):

@@ -12,8 +12,9 @@ from types import FunctionType
 import numpy
 from cairn import _cairn
 from cairn.ms import core
+from cairn.ms.parameter import named_twice
 from cairn.ms.tape import from_laid, to_laid
-from cairn.ms.refusal import Uncaptured
+from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor, laid, order_of
 
 RNG = "rng"
@@ -110,6 +111,8 @@ class Graph:
                 return found
         array = tensor._array if rng else _ordinary(tensor._array)
         if tensor not in self.states:
+            if not getattr(tensor, "held", True) and any(tensor.name == each.name for each in self.states if hasattr(each, "held")):
+                raise Forbidden(named_twice(tensor))
             order = None if rng else order_of(array)
             name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape
             handle = self.builder.param(name, RNG if rng else array.dtype.name, None if rng else dims)
@@ -217,7 +220,8 @@ class Graph:
             if made.dtype != held.dtype:
                 made = core.cast(symbolic(made), dtype=held.dtype)._value
             if made.shape != held.shape:
-                made = core.broadcast_to(symbolic(made), list(held.shape))._value
+                one = held.shape == () and made.shape == (1,)
+                made = (core.reshape if one else core.broadcast_to)(symbolic(made), list(held.shape))._value
         self.write(parameter, self._apart(parameter, made) if self.differentiated and not rng and made.dtype.kind == "f" else made)
 
     def _apart(self, parameter, value):

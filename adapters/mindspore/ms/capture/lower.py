@@ -188,9 +188,5 @@ class _Jumps(_Paths):
         made.stop = self._names.fresh("stop") if breaks else None
         body = _Jumps(self._names, made.stop).tail(loop.body) if jumps else loop.body
         made.body = self.block(body) or [ast.Pass()]
-        made.orelse = []
-        after = self.block(loop.orelse)
-        if breaks and after:
-            after = [ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), _load(made.stop)), after, []), loop)]
         start = [_assign(made.stop, ast.Constant(False), loop)] if breaks else []
-        return start + [made] + after
+        return start + [made]

@@ -110,6 +110,17 @@ def _is_python(node):
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "hasattr")
 
 
+def _tested(node):
+    """Marks the `and` and `or` of which a condition takes the truth alone."""
+    if isinstance(node, ast.BoolOp):
+        node.tested = True
+        for each in node.values:
+            _tested(each)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        _tested(node.operand)
+    return node
+
+
 def _assigns(node):
     """Whether the expression assigns a name, which only the function itself can."""
     return any(isinstance(each, ast.NamedExpr) for each in ast.walk(node))
@@ -189,9 +200,14 @@ class _Stores(ast.NodeTransformer):
     def _store(self, target, value, like):
         if isinstance(target, ast.Subscript):
             index = target.slice
-            made = _flow("setitem", _member(target.value) or target.value, _index(index), value)
-            if isinstance(target.value, ast.Name):
-                return ast.copy_location(ast.Assign([ast.Name(target.value.id, ast.Store())], made), like)
+            made, of = _flow("setitem", _member(target.value) or target.value, _index(index), value), target.value
+            root = of
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            while isinstance(root, ast.Name) and of is not root:  # xs[i][j] = v: the new xs[i] goes into xs
+                made, of = _flow("put_back", of.value, _index(of.slice), made), of.value
+            if isinstance(of, ast.Name):
+                return ast.copy_location(ast.Assign([ast.Name(of.id, ast.Store())], made), like)
             return ast.copy_location(ast.Expr(made), like)
         if isinstance(target, ast.Attribute):
             made = _flow("set_attribute", target.value, _text(target.attr), value, _text(like.lineno))
@@ -264,6 +280,8 @@ class _Function(ast.NodeTransformer):
             name = type(each).__name__
             if name in ("Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith", "AsyncFunctionDef"):
                 raise Forbidden(f"Unsupported expression '{name}'", each.lineno)
+            if isinstance(each, (ast.For, ast.While)) and each.orelse:
+                raise Forbidden(f"The '{name.lower()}...else...' statement is not supported now.", each.lineno)
             self._refuse(ast.iter_child_nodes(each))
 
     def _block(self, statements):
@@ -315,7 +333,7 @@ class _Function(ast.NodeTransformer):
             node.body, node.orelse = self._block(node.body), self._block(node.orelse)
             return node
         names = self._names(node.body, node.orelse)
-        test = self.visit(node.test)
+        test = self.visit(_tested(node.test))
         then = self._inner("then", self._block(node.body), names, node)
         otherwise = self._inner("else", self._block(node.orelse), names, node)
         get, put, texts = self._access(names, node)
@@ -326,7 +344,7 @@ class _Function(ast.NodeTransformer):
         tested = [ast.Expr(node.test)]
         names = self._names(node.body, tested)
         tested = _stored(tested)
-        test = self.visit(node.test)
+        test = self.visit(_tested(node.test))
         if node.stop:
             names = list(dict.fromkeys([*names, node.stop]))
             test = _flow("and_", _thunk(_flow("not_", _load(node.stop))), _thunk(test))
@@ -348,11 +366,14 @@ class _Function(ast.NodeTransformer):
         return [body, get, put, self._run("for_", arguments, node)]
 
     def visit_Raise(self, node):
+        kind = node.exc
         self.generic_visit(node)
         if node.exc is None:
             return node
+        called = kind.func if isinstance(kind, ast.Call) else kind
+        of = [_text(called.id), _thunk(_load(called.id))] if isinstance(called, ast.Name) else []
         node.exc = ast.copy_location(_flow("raised", node.exc), node.exc)
-        check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno))), node)
+        check = ast.copy_location(ast.Expr(_flow("raising", _text(node.lineno), *of)), node)
         return [check, node]
 
     def visit_FunctionDef(self, node):
@@ -385,14 +406,13 @@ class _Function(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self._receiver():
-            arguments = [_load("__class__"), _load(self._receiver())]
-            return ast.copy_location(ast.Call(_load("super"), arguments, []), node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super":
+            if not node.args and self._receiver():
+                node.args = [_load("__class__"), _load(self._receiver())]
+            return node
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "isinstance" and len(node.args) == 2:
-            of = node.args[1]
-            if isinstance(of, ast.List) or isinstance(of, ast.Constant) and of.value is None:
-                return ast.copy_location(_flow("isinstance_", *node.args), node)
+            return ast.copy_location(_flow("isinstance_", *node.args), node)
         if isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS or _is_flow(node.func):
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr == "has_key":
@@ -411,10 +431,14 @@ class _Function(ast.NodeTransformer):
         self.generic_visit(node)
         if self._owner and node.attr.startswith("__") and not node.attr.endswith("__"):
             node.attr = f"_{self._owner.lstrip('_')}{node.attr}"
+        of = getattr(node.value, "func", None)
+        if isinstance(of, ast.Name) and of.id == "super":
+            return ast.copy_location(_flow("of_super", node.value, _text(node.attr)), node)
         return node
 
     def visit_IfExp(self, node):
         plain = _is_python(node.test) or _assigns(node)
+        _tested(node.test)
         self.generic_visit(node)
         if plain:
             return node
@@ -426,8 +450,11 @@ class _Function(ast.NodeTransformer):
         self.generic_visit(node)
         if plain:
             return node
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return ast.copy_location(_flow(name, *map(_thunk, node.values)), node)
+        both = isinstance(node.op, ast.And)
+        thunks = map(_thunk, node.values)
+        if hasattr(node, "tested"):
+            return ast.copy_location(_flow("and_" if both else "or_", *thunks), node)
+        return ast.copy_location(_flow("one_of", ast.Constant(both), _text(node.lineno), *thunks), node)
 
     def visit_BinOp(self, node):
         self.generic_visit(node)
@@ -438,10 +465,12 @@ class _Function(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node):
         plain = _is_python(node)
+        if isinstance(node.op, ast.Not):
+            _tested(node.operand)
         self.generic_visit(node)
-        if plain or not isinstance(node.op, ast.Not):
+        if plain or not isinstance(node.op, (ast.Not, ast.Invert)):
             return node
-        return ast.copy_location(_flow("not_", node.operand), node)
+        return ast.copy_location(_flow("not_" if isinstance(node.op, ast.Not) else "inverted", node.operand), node)
 
     def visit_Compare(self, node):
         plain = len(node.ops) == 1 or _assigns(node)

@@ -63,6 +63,7 @@ def axes_of(axis, rank):
 
 
 @functools.lru_cache(1024)
+@functools.lru_cache(4096)
 def permutation(order, rank):
     """The tuple of axes as counts from 0; None where it is no permutation of `rank` axes."""
     made = tuple(each % rank for each in order if -rank <= each < rank)
@@ -83,8 +84,15 @@ def moved(x, source, target):
     return core.transpose(x, permutation=order) if order != list(range(len(order))) else x
 
 
+@functools.lru_cache(4096)
+def _held(sizes):
+    made = ints(sizes)
+    made.setflags(write=False)
+    return made
+
+
 def reshape(x, shape):
-    return core.reshape(x, ints(shape))
+    return core.reshape(x, _held(shape) if type(shape) is tuple else ints(shape))
 
 
 def expand(x, axis):

@@ -293,3 +293,46 @@ def test_graph_cell_and_compile():
     context.set_context(mode=context.PYNATIVE_MODE)
     with pytest.raises((TypeError, ValueError)):
         nn.GraphCell(3)
+
+
+def laid(net, **how):
+    """The elements of a net's chunks, before which its Parameters lie apart."""
+    params = net.trainable_params()
+    before = [each.asnumpy().copy() for each in params]
+    assert not Parameter._is_flattened(params) and Parameter._get_flattened_tensors(params) == []
+    net.flatten_weights(**how)
+    chunks = Parameter._get_flattened_tensors(params)
+    assert Parameter._is_flattened(params) and Parameter._get_fusion_size(chunks) == how.get("fusion_size", 0)
+    assert all(np.array_equal(a, b.asnumpy()) for a, b in zip(before, params))
+    assert np.array_equal(np.concatenate([each.asnumpy() for each in chunks]), np.concatenate([each.ravel() for each in before]))
+    return chunks
+
+
+@pytest.mark.parametrize("size, wanted", [(0, [26]), (64, [16, 10]), (40, [12, 4, 10])])
+def test_weights_lie_behind_each_other(size, wanted):
+    net = nn.SequentialCell(nn.Dense(3, 4), nn.Dense(4, 2))
+    assert [each.shape for each in laid(net, **({"fusion_size": size} if size else {}))] == [[each] for each in wanted]
+
+
+def test_flattened_weights_train():
+    def trained(flat):
+        ms.set_seed(3)
+        net = nn.SequentialCell(nn.Dense(3, 4, "ones"), nn.Dense(4, 2, "ones"))
+        if flat:
+            laid(net)
+        step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.Momentum(net.trainable_params(), 0.1, 0.9))
+        x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3) / 6)
+        for _ in range(3):
+            step(x, Tensor(np.zeros((2, 2), np.float32)))
+        assert Parameter._is_flattened(net.trainable_params()) == flat
+        return [each.asnumpy() for each in net.trainable_params()]
+
+    assert all(np.array_equal(a, b) for a, b in zip(trained(False), trained(True)))
+
+
+def test_flattened_tensors_by_type():
+    tensors = [Tensor(np.full(shape, value, kind)) for value, (shape, kind) in enumerate([(2, np.float64), ((2, 2), np.float32), ((), np.float64)])]
+    single, double = Tensor._flatten_tensors(tensors)
+    assert single.dtype == ms.float32 and single.shape == [4] and double.asnumpy().tolist() == [0, 0, 2]
+    with pytest.raises(ValueError):
+        nn.Dense(2, 2).flatten_weights(fusion_size=-1)

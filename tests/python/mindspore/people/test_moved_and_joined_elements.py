@@ -180,3 +180,27 @@ def test_refusals(call, error):
     context.set_context(mode=context.PYNATIVE_MODE)
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (3, 2)])
+@pytest.mark.parametrize("mode", [context.GRAPH_MODE, context.PYNATIVE_MODE])
+def test_pixels_of_channels_for_any_leading_axes(lead, mode):
+    context.set_context(mode=mode)
+    x = np.random.RandomState(2).randn(*lead, 18, 2, 5).astype(np.float32)
+    made = nn.PixelShuffle(3)(Tensor(x)).asnumpy()
+    assert made.shape == (*lead, 2, 6, 15)
+    for c, y, z in ((0, 0, 0), (1, 4, 7), (0, 5, 14), (1, 2, 9)):
+        channel = c * 9 + y % 3 * 3 + z % 3
+        np.testing.assert_array_equal(made[..., c, y, z], x[..., channel, y // 3, z // 3])
+    np.testing.assert_array_equal(nn.PixelUnshuffle(3)(Tensor(made)).asnumpy(), x)
+
+
+@pytest.mark.parametrize("shape, factor, error", [((2, 7, 4, 4), 2, ValueError), ((4, 4), 2, ValueError), ((4, 2, 2), 0, ValueError), ((4, 2, 2), 2.0, TypeError)])
+def test_pixels_of_channels_that_do_not_fit(shape, factor, error):
+    with pytest.raises(error):
+        ops.pixel_shuffle(Tensor(np.ones(shape, np.float32)), factor)
+
+
+def test_channels_of_pixels_that_do_not_fit():
+    with pytest.raises(ValueError):
+        ops.pixel_unshuffle(Tensor(np.ones((1, 3, 4, 5), np.float32)), 2)

@@ -1,6 +1,7 @@
 """Summary operators in networks: what SummaryRecord and SummaryCollector write of them."""
 
 import pathlib
+import struct
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from mindspore.nn.optim.optimizer import Optimizer
 from mindspore.train.callback import SummaryCollector
 from mindspore.train.callback import _InternalCallbackParam
 from mindspore.train.summary import SummaryRecord
-from mindspore.train.summary.summary_record import _get_summary_tensor_data
+from mindspore.train.summary._summary_adapter import _calc_histogram_bins
+from mindspore.train.summary.summary_record import _cache_summary_tensor_data, _get_summary_tensor_data
+from mindspore.train.summary_pb2 import Event
 
 
 @pytest.fixture(params=[context.GRAPH_MODE, context.PYNATIVE_MODE], ids=["graph", "eager"])
@@ -104,3 +107,50 @@ def test_words_of_types(arguments, words, tmp_path):
     with pytest.raises(TypeError) as raised:
         SummaryCollector(str(tmp_path), **arguments)
     assert str(raised.value) == words
+
+
+def written(tmp_path, *values):
+    """The messages of a file that each of the values is a step of."""
+    with SummaryRecord(str(tmp_path)) as record:
+        for step, value in enumerate(values):
+            _cache_summary_tensor_data([{"name": "seen[:Histogram]", "data": Tensor(value)}])
+            record.record(step=step)
+        name = record.event_file_name
+    data, made = (tmp_path / name).read_bytes(), []
+    while data:
+        (size,) = struct.unpack("<Q", data[:8])
+        made.append(Event.FromString(data[12 : 12 + size]))
+        data = data[16 + size :]
+    assert made[0].version and [each.step for each in made[1:]] == list(range(len(values)))
+    return [each.summary.value[0] for each in made[1:]]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (6,), (40, 50)])
+def test_histograms_are_read(tmp_path, shape):
+    x = np.random.RandomState(1).normal(size=shape).astype(np.float32)
+    (value,) = written(tmp_path, x)
+    held = value.histogram
+    assert value.tag == "seen" and value.WhichOneof("value") == "histogram" and held.count == x.size
+    assert sum(each.count for each in held.buckets) == x.size and (held.nan_count, held.pos_inf_count) == (0, 0)
+    assert len(held.buckets) == _calc_histogram_bins(x.size)
+    assert np.allclose([held.min, held.max, held.sum], [x.min(), x.max(), x.sum()], rtol=1e-4)
+    counts, _ = np.histogram(x.astype(np.float64), bins=len(held.buckets))
+    assert [each.count for each in held.buckets] == counts.tolist()
+
+
+def test_histograms_count_what_is_no_number(tmp_path):
+    first, second = written(tmp_path, np.float32([np.nan, 1, np.inf, np.nan, -np.inf, 2]), np.float32([np.nan]))
+    held = first.histogram
+    assert (held.nan_count, held.pos_inf_count, held.neg_inf_count, held.count) == (2, 1, 1, 6)
+    assert second.histogram.nan_count == 1 and second.histogram.count == 1
+
+
+@pytest.mark.parametrize("count, wanted", [(0, 1), (1, 2), (5, 2), (6, 3), (10, 3), (11, 2), (100, 11), (880, 89), (5000, 90)])
+def test_buckets_by_the_number_of_elements(count, wanted):
+    assert _calc_histogram_bins(count) == wanted
+
+
+@pytest.mark.parametrize("wrong", ["", None, 3])
+def test_raise_exception_is_a_truth(tmp_path, wrong):
+    with pytest.raises(TypeError, match="raise_exception"):
+        SummaryRecord(str(tmp_path), raise_exception=wrong)

@@ -28,6 +28,7 @@ _OLD = (
     "save_ms_model", "save_ms_model_path", "enable_gpu_summary", "enable_dynamic_memory", "graph_memory_max_size",
 )  # fmt: skip
 _settings = dict(_DEFAULTS)
+_k_context = None  # in MindSpore what holds the settings, once it is made; here they are always there
 _told = set()
 
 

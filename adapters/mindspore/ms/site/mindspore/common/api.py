@@ -3,7 +3,7 @@
 import functools
 
 from cairn.ms import core, modes
-from cairn.ms.tensor import Tensor
+from cairn.ms.tensor import Tensor, wrap
 
 
 def ms_function(fn=None, obj=None, input_signature=None, hash_args=None, jit_config=None):
@@ -49,8 +49,14 @@ def ms_class(cls):
     """Decorates a class whose attributes and methods are used inside captured functions."""
     if not isinstance(cls, type):
         raise TypeError(f"Decorator ms_class can only be used for class type, but got {cls}.")
+    if hasattr(cls, "cells_and_names"):
+        cls.__call__ = _no_ms_class
     cls.__ms_class__ = True
     return cls
+
+
+def _no_ms_class(self, *inputs, **kwargs):
+    raise TypeError(f"Decorator ms_class is used for user-defined classes and cannot be used for nn.Cell: {type(self).__name__}.")
 
 
 jit_class = ms_class
@@ -71,15 +77,30 @@ def mutable(input_data, dynamic_len=False):
         raise TypeError(f"For 'mutable', the second input should be bool, but got {dynamic_len}.")
     if dynamic_len and not isinstance(input_data, (tuple, list)):
         raise TypeError(f"For 'mutable', a dynamic length is for a tuple or list, but got {input_data}.")
-    return input_data
+    return _mutable(input_data)
+
+
+def _mutable(data):
+    if isinstance(data, Tensor):
+        return wrap(data.asnumpy()) if data.const_arg else data
+    if type(data) in (tuple, list) and any(isinstance(each, Tensor) and each.const_arg for each in data):
+        return type(data)(map(_mutable, data))
+    return data
+
+
+_phases = {}
+
+
+def _phase(phase, obj, key):
+    """A name of its own for each compiled function."""
+    return f"{phase}.{_phases.setdefault((id(obj), key), len(_phases))}"
 
 
 class _CellGraphExecutor:
     """The compile entry that official scripts import."""
 
     def compile(self, obj, *args, phase="predict", **keywords):
-        obj.compile(*args)
-        return phase, True
+        return _phase(phase, obj, obj.compile(*args)), True
 
     def __call__(self, obj, *args, phase="predict"):
         return obj(*args)
@@ -92,6 +113,19 @@ class _CellGraphExecutor:
 
     def set_grad_flag(self, flag):
         """Gradients are recorded where they are asked for."""
+
+
+class _MindsporeFunctionExecutor:
+    """The compile entry of functions."""
+
+    def __init__(self, fn, ms_create_time, input_signature=None, process_obj=None, jit_config=None):
+        self.fn = getattr(fn, "__wrapped__", fn)
+
+    def compile(self, args_list, method_name):
+        return _phase(method_name, self.fn, core.graph_entry.compile(self.fn, args_list))
+
+    def __call__(self, *args, **kwargs):
+        return core.graph_entry(self.fn, args, kwargs)
 
 
 _PyNativeExecutor = _CellGraphExecutor

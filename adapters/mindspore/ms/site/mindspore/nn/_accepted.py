@@ -72,7 +72,10 @@ class Accepted:
         """There are no servers of parameters."""
 
     def flatten_weights(self, fusion_size=0):
-        """Parameters keep memory of their own."""
+        """Parameters lie one behind the other in memory: chunks of a type, or of at most fusion_size bytes."""
+        if isinstance(fusion_size, bool) or not isinstance(fusion_size, int) or fusion_size < 0:
+            raise ValueError(f"Negative 'fusion_size' {fusion_size} is invalid.")
+        Tensor._flatten_tensors(self.trainable_params(), fusion_size)
 
     def generate_scope(self):
         """Operators carry the paths of their cells already."""

@@ -158,16 +158,21 @@ class Cell(Accepted):
         return param if self._cast_to is None else self._cast(param)
 
     def compile(self, *inputs):
-        """Compiles the cell for these inputs, where the mode is GRAPH_MODE."""
+        """Compiles the cell for these inputs; returns what tells them from others that it is compiled for."""
         self.check_names()
-        prepare = getattr(core.graph_entry, "compile", None)
-        if prepare is not None:
-            prepare(self, inputs)
+        return core.graph_entry.compile(self, inputs)
 
     def compile_and_run(self, *inputs):
         return self(*inputs)
 
     # ---- attributes ----
+
+    # What classes of a script's own that derive from this one call in their construct: {name: its maker}.
+    _held = {}
+
+    @classmethod
+    def _maker(cls, name):
+        return next((each.__dict__["_held"][name] for each in cls.__mro__ if name in each.__dict__.get("_held", ())), None)
 
     def __getattr__(self, name):
         own = self.__dict__
@@ -176,6 +181,10 @@ class Cell(Accepted):
         if name in own.get("_params", ()):
             found = own["_params"][name]
             return found if own["_cast_to"] is None else self._cast(found)
+        maker = self._maker(name) if "_cells" in own else None
+        if maker is not None:
+            object.__setattr__(self, name, maker(self))
+            return own[name]
         hint = "" if "_cells" in own else " Please call super().__init__() in its __init__ first."
         if core.here.recorder is not None and core.here.recorder.symbolic:
             hint += f" External object has no attribute {name}."
@@ -287,6 +296,8 @@ class Cell(Accepted):
         if param is not None and param.name == DEFAULT_NAME:
             param.name = param_name
         self._params[param_name] = param
+        if param is not None:
+            param.held = True
 
     # ---- parameters and children ----
 

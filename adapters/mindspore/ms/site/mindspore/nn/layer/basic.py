@@ -37,6 +37,9 @@ def activation_of(activation, owner):
 class Dense(Cell):
     """activation(x @ weight^T + bias)"""
 
+    _held = {"matmul": lambda self: P.MatMul(transpose_b=True), "bias_add": lambda self: P.BiasAdd(), "cast": lambda self: P.Cast(),
+             "reshape": lambda self: P.Reshape(), "shape_op": lambda self: P.Shape()}  # fmt: skip
+
     def __init__(
         self, in_channels, out_channels, weight_init="normal", bias_init="zeros", has_bias=True, activation=None
     ):
@@ -55,14 +58,15 @@ class Dense(Cell):
             raise ValueError(
                 f"For 'Dense', the last size of x must be {self.in_channels}, but got shape {tuple(shape)}."
             )
-        if len(shape) != 2:
+        rows = len(shape) == 2 or (len(shape) > 2 and core.here.recorder is None)  # recorded, its gradient is one product
+        if not rows:
             x = basic.reshape(x, (-1, shape[-1]))
         x = core.matmul(x, self.weight, transpose_b=True)
         if self.has_bias:
             x = core.add(x, self.bias)
         if self.activation_flag:
             x = self.activation(x)
-        return x if len(shape) == 2 else basic.reshape(x, (*shape[:-1], self.out_channels))
+        return x if rows else basic.reshape(x, (*shape[:-1], self.out_channels))
 
     def extend_repr(self):
         text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
@@ -98,6 +102,7 @@ class Dropout(Cell):
     """x while it does not train; else elements kept with keep_prob and divided by it. Older releases also take seed0, seed1."""
 
     draws = True  # random numbers, while it trains: their state is part of checkpoints
+    _held = {"dropout": lambda self: P.Dropout(self.keep_prob)}
 
     def __init__(self, keep_prob=0.5, *others, seed0=0, seed1=0, dtype=mstype.float32, p=None):
         super().__init__()

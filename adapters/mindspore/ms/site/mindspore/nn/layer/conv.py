@@ -5,6 +5,7 @@ from mindspore._checkparam import Validator, sizes
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.layer.basic import activation_with_slope, checked_init
+from mindspore.ops import operations as P
 
 
 class _Conv(Cell):
@@ -98,6 +99,10 @@ class _Conv(Cell):
 
 class Conv2d(_Conv):
     """2-D convolution; weight [out, in/group, height, width]."""
+
+    _held = {"conv2d": lambda self: P.Conv2D(self.out_channels, self.kernel_size, 1, self.pad_mode, self.pads, self.stride, self.dilation,
+                                             self.group, self.data_format),
+             "bias_add": lambda self: P.BiasAdd(self.data_format)}  # fmt: skip
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
                  has_bias=False, weight_init="normal", bias_init="zeros", data_format="NCHW"):  # fmt: skip

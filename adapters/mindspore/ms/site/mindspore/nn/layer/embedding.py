@@ -6,11 +6,17 @@ from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
 from mindspore.common.initializer import initializer
 from mindspore.common.parameter import Parameter
+from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
+from mindspore.ops import operations as P
 
 
 class Embedding(Cell):
     """Rows of a table by index."""
+
+    _held = {"gather": lambda self: P.Gather(), "reshape": lambda self: P.Reshape(), "get_shp": lambda self: P.Shape(),
+             "one_hot": lambda self: P.OneHot(), "array_mul": lambda self: P.MatMul(), "expand": lambda self: P.ExpandDims(),
+             "on_value": lambda self: Tensor(1.0, self.dtype), "off_value": lambda self: Tensor(0.0, self.dtype)}  # fmt: skip
 
     def __init__(
         self,

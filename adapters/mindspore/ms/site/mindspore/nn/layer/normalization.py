@@ -7,11 +7,14 @@ from mindspore.common.initializer import initializer
 from mindspore.common.parameter import Parameter
 from mindspore.communication.management import create_group
 from mindspore.nn.cell import Cell
+from mindspore.ops import operations as P
 
 
 class _BatchNorm(Cell):
     """By the batch's statistics while it trains, by running ones (momentum * old + (1 - momentum) * new) else."""
 
+    _held = {"bn_train": lambda self: P.BatchNorm(True, self.eps, 1.0 - self.momentum, self.data_format),
+             "bn_infer": lambda self: P.BatchNorm(False, self.eps, data_format=self.data_format)}  # fmt: skip
     ranks = (4,)
 
     def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
@@ -151,6 +154,8 @@ class SyncBatchNorm(_BatchNorm):
 
 class LayerNorm(Cell):
     """Over the axes from begin_norm_axis on."""
+
+    _held = {"layer_norm": lambda self: P.LayerNorm(self.begin_norm_axis, self.begin_params_axis, self.epsilon)}
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from cairn.ms.numerics import basic, images, reductions, sampling
 from mindspore._checkparam import Validator, sizes
 from mindspore.nn.cell import Cell
+from mindspore.ops import operations as P
 
 
 class _Pool(Cell):
@@ -35,11 +36,14 @@ class _Pool(Cell):
 class MaxPool2d(_Pool):
     """Largest element of each window."""
 
+    _held = {"max_pool": lambda self: P.MaxPool(self.kernel_size, self.stride, self.pad_mode, self.data_format)}
+
 
 class AvgPool2d(_Pool):
     """Mean of each window over the elements inside the image."""
 
     kind = "avg"
+    _held = {"avg_pool": lambda self: P.AvgPool(self.kernel_size, self.stride, self.pad_mode, self.data_format)}
 
 
 class _Pool1d(_Pool):

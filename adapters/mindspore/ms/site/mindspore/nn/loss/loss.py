@@ -4,12 +4,17 @@ import numpy as np
 from cairn.ms import core, level
 from cairn.ms.numerics import basic, losses, reductions, sequences
 from mindspore._checkparam import Rel, Validator
+from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
+from mindspore.ops import operations as P
 
 
 class LossBase(Cell):
     """The base of losses: get_loss(x, weights) reduces what construct computes."""
+
+    _held = {"reduce_mean": lambda self: P.ReduceMean(), "reduce_sum": lambda self: P.ReduceSum(),
+             "mul": lambda self: P.Mul(), "cast": lambda self: P.Cast()}  # fmt: skip
 
     def __init__(self, reduction="mean"):
         super().__init__()
@@ -129,6 +134,10 @@ _SOFTMAX_05 = ["is_grad", "sparse", "reduction", "smooth_factor", "num_classes"]
 class SoftmaxCrossEntropyWithLogits(LossBase):
     """Cross entropy of logits [n, classes] and one-hot labels, or class numbers when sparse. At level 0.5 the arguments are
     (is_grad=True, sparse=False, reduction=None, smooth_factor=0, num_classes=2), and is_grad with sparse gives the gradient."""
+
+    _held = {"softmax_cross_entropy": lambda self: P.SoftmaxCrossEntropyWithLogits(), "one_hot": lambda self: P.OneHot(),
+             "sparse_softmax_cross_entropy": lambda self: P.SparseSoftmaxCrossEntropyWithLogits(),
+             "on_value": lambda self: Tensor(1.0, mstype.float32), "off_value": lambda self: Tensor(0.0, mstype.float32)}  # fmt: skip
 
     def __init__(self, *args, **kwargs):
         old = not level.at_least("1.1") or bool({"is_grad", "smooth_factor", "num_classes"} & set(kwargs))

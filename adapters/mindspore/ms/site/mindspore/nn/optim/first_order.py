@@ -10,6 +10,7 @@ from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule, PolynomialDecayLR, WarmUpLR
 from mindspore.nn.optim.optimizer import Optimizer, checked, not_normalisation
+from mindspore.ops import operations as P
 
 
 def _number(value, name):
@@ -18,6 +19,8 @@ def _number(value, name):
 
 class Momentum(Optimizer):
     """v = momentum * v + g; p -= lr * v"""
+
+    _held = {"opt": lambda self: P.ApplyMomentum(use_nesterov=self.use_nesterov)}
 
     def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -68,6 +71,8 @@ class SGD(Optimizer):
 
 class Adam(Optimizer):
     """Adam in TensorFlow's form: epsilon outside of the correction."""
+
+    _held = {"opt": lambda self: P.Adam(use_nesterov=self.use_nesterov)}
 
     def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
                  weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs):  # fmt: skip

@@ -14,6 +14,7 @@ from mindspore.nn.cell import Cell
 from mindspore.nn.layer.container import CellList
 from mindspore.nn.learning_rate_schedule import LearningRateSchedule
 from mindspore.ops import composite
+from mindspore.ops import operations as P
 from mindspore.parallel import _utils as parallel
 
 _KEYS = ("params", "lr", "weight_decay", "grad_centralization", "order_params")
@@ -95,6 +96,8 @@ def not_normalisation(parameter):
 class Optimizer(Cell):
     """The base: a subclass has update(), which makes new values of a parameter and its slots, or a construct() of its own."""
 
+    _held = {"global_step_increase_tensor": lambda self: Tensor(1, mstype.int32), "assignadd": lambda self: P.AssignAdd(),
+             "cast": lambda self: P.Cast()}  # fmt: skip
     _support_parallel_optimizer = False
     map_, map_reverse = composite.Map(), composite.Map(None, True)
     hyper_map, hyper_map_reverse = composite.HyperMap(), composite.HyperMap(None, True)

@@ -8,6 +8,7 @@ from mindspore.common.parameter import Parameter, ParameterTuple
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.wrap.grad_reducer import DistributedGradReducer
+from mindspore.ops import operations as P
 from mindspore.ops.composite import GradOperation, HyperMap
 from mindspore.parallel import _utils as parallel
 
@@ -73,6 +74,9 @@ class ForwardValueAndGrad(Cell):
 
 class TrainOneStepCell(Cell):
     """One step: the loss, its gradients times sens, in data parallel those of all ranks, the optimizer. Returns the loss."""
+
+    _held = {"depend": lambda self: P.Depend(), "fill": lambda self: P.Fill(), "shape": lambda self: P.Shape(),
+             "dtype": lambda self: P.DType(), "cast": lambda self: P.Cast()}  # fmt: skip
 
     def __init__(self, network, optimizer, sens=1.0):
         super().__init__(auto_prefix=False)

@@ -9,6 +9,7 @@ from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
 from mindspore.nn.wrap.cell_wrapper import TrainOneStepCell
+from mindspore.ops import operations as P
 
 
 class DynamicLossScaleUpdateCell(Cell):
@@ -56,6 +57,10 @@ class FixedLossScaleUpdateCell(Cell):
 
 class TrainOneStepWithLossScaleCell(TrainOneStepCell):
     """One step whose loss is scaled: (loss, overflow, scale). A step that overflows changes no parameter."""
+
+    _held = {"base": lambda self: Tensor(1, mstype.float32), "reduce_sum": lambda self: P.ReduceSum(keep_dims=False),
+             "less_equal": lambda self: P.LessEqual(), "reduce_all": lambda self: P.ReduceAll(keep_dims=False),
+             "reduce_any": lambda self: P.ReduceAny(keep_dims=False), "logic_not": lambda self: P.LogicalNot()}  # fmt: skip
 
     def __init__(self, network, optimizer, scale_sense=None, scale_update_cell=None):
         super().__init__(network, optimizer, sens=None)

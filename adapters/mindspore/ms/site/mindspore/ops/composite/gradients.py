@@ -66,6 +66,10 @@ class Gradient:
         positions = [i for i, each in enumerate(arguments) if gradient.tensors_of(each)]
         if not positions and not operation.get_by_list:
             positions = [i for i, each in enumerate(arguments) if isinstance(each, (int, float)) and not isinstance(each, bool)]
+        if getattr(core.here.recorder, "symbolic", False) and any(map(_is_constant, arguments)):  # constants have no gradient
+            first, positions = positions[:1], [i for i in positions if not _is_constant(arguments[i])]
+            if not operation.get_by_list and (not positions or not operation.get_all and first != positions[:1]):
+                return ()
         if not operation.get_all:
             positions = positions[:1] if not (operation.get_by_list) else []
         if not positions and not weights and not operation.get_by_list:
@@ -86,6 +90,11 @@ class Gradient:
         if isinstance(weights, Parameter):
             return (weights,), True
         return tuple(weights), False
+
+
+def _is_constant(argument):
+    tensors = gradient.tensors_of(argument)
+    return bool(tensors) and all(each.const_arg for each in tensors)
 
 
 def _in_tuples(tree):

@@ -171,20 +171,37 @@ def rrelu(x, lower=1.0 / 8, upper=1.0 / 3):
     return core.leaky_relu(x, alpha=(lower + upper) / 2)
 
 
+def _blocks(x, factor, name, what):
+    """(sizes before the last three, number of these, the last three) of what has images as its last axes."""
+    if isinstance(factor, bool) or not isinstance(factor, int):
+        raise TypeError(f"For '{name}', the '{what}' must be int, but got {type(factor).__name__}.")
+    if factor <= 0:
+        raise ValueError(f"For '{name}', the '{what}' must be greater than 0, but got {factor}.")
+    if len(x.shape) < 3:
+        raise ValueError(f"For '{name}', the input must have 3 dimensions or more, but got the shape {tuple(x.shape)}.")
+    return tuple(x.shape[:-3]), len(x.shape) - 3, x.shape[-3:]
+
+
 def pixel_shuffle(x, upscale_factor):
     """Channels as blocks of pixels."""
-    n, c, h, w = x.shape
+    lead, k, (c, h, w) = _blocks(x, upscale_factor, "pixel_shuffle", "upscale_factor")
     r = upscale_factor
-    x = core.transpose(basic.reshape(x, (n, c // (r * r), r, r, h, w)), permutation=[0, 1, 4, 2, 5, 3])
-    return basic.reshape(x, (n, c // (r * r), h * r, w * r))
+    if c % (r * r):
+        raise ValueError(f"For 'pixel_shuffle', the channels must be a multiple of upscale_factor squared, {r * r}, but got {c}.")
+    x = basic.reshape(x, (*lead, c // (r * r), r, r, h, w))
+    x = core.transpose(x, permutation=[*range(k), *(k + axis for axis in (0, 3, 1, 4, 2))])
+    return basic.reshape(x, (*lead, c // (r * r), h * r, w * r))
 
 
 def pixel_unshuffle(x, downscale_factor):
     """Blocks of pixels as channels."""
-    n, c, h, w = x.shape
+    lead, k, (c, h, w) = _blocks(x, downscale_factor, "pixel_unshuffle", "downscale_factor")
     r = downscale_factor
-    x = core.transpose(basic.reshape(x, (n, c, h // r, r, w // r, r)), permutation=[0, 1, 3, 5, 2, 4])
-    return basic.reshape(x, (n, c * r * r, h // r, w // r))
+    if h % r or w % r:
+        raise ValueError(f"For 'pixel_unshuffle', height and width must be multiples of downscale_factor, {r}, but got {h} and {w}.")
+    x = basic.reshape(x, (*lead, c, h // r, r, w // r, r))
+    x = core.transpose(x, permutation=[*range(k), *(k + axis for axis in (0, 2, 4, 1, 3))])
+    return basic.reshape(x, (*lead, c * r * r, h // r, w // r))
 
 
 def mirror_pad(input_x, paddings, mode="REFLECT"):

@@ -27,6 +27,7 @@ from mindspore.ops.operations import (
     vision_ops,
 )
 from mindspore.ops.operations._form import Operator
+from mindspore.ops.operations._ms_kernel import ms_kernel
 from mindspore.ops.operations.comm_ops import ReduceOp, _HostAllGather, _HostReduceScatter, _MirrorOperator, _VirtualDataset  # noqa: F401
 from mindspore.ops.primitive import Primitive, PrimitiveWithCheck, PrimitiveWithInfer, prim_attr_register  # noqa: F401
 
@@ -41,6 +42,6 @@ _found = {
     if isinstance(value, type) and issubclass(value, Operator) and value is not Operator and not name.startswith("_")
 }
 globals().update(_found)
-__all__ = ["ReduceOp", *_found]
+__all__ = ["ReduceOp", "ms_kernel", *_found]
 modules.share(__name__)
 __getattr__ = names.lazy(__name__)

@@ -1,5 +1,6 @@
 """Primitives of shapes, types, indexing, joining, scattering."""
 
+import functools
 import math
 
 import numpy as np
@@ -17,18 +18,24 @@ def _shape_of(x, name):
     return tuple(tensor(x, name).shape)
 
 
+@functools.lru_cache(4096)
+def _check_reshape(given, shape):
+    known, count = math.prod(s for s in shape if s != -1), math.prod(given)
+    if shape.count(-1) > 1:
+        raise ValueError(f"For 'Reshape', at most one size can be -1, but got {shape}.")
+    if (known == 0 or count % known) if -1 in shape else known != count:
+        raise ValueError(f"For 'Reshape', the shape {given} of the input cannot become {shape}.")
+
+
 def _reshape(self, x, shape):
     shape = static(shape, "Reshape", "shape")
     if isinstance(shape, int):
         raise TypeError(f"For 'Reshape', the 'shape' must be a tuple, but got {shape}.")
     for each in shape:
-        Validator.check_is_int(each, "shape", "Reshape")
-    known, count = math.prod(s for s in shape if s != -1), math.prod(_shape_of(x, "Reshape"))
-    if shape.count(-1) > 1:
-        raise ValueError(f"For 'Reshape', at most one size can be -1, but got {shape}.")
-    if (known == 0 or count % known) if -1 in shape else known != count:
-        raise ValueError(f"For 'Reshape', the shape {tuple(x.shape)} of the input cannot become {shape}.")
-    return core.reshape(x, basic.ints(shape))
+        if type(each) is not int:
+            Validator.check_is_int(each, "shape", "Reshape")
+    _check_reshape(_shape_of(x, "Reshape"), shape)
+    return basic.reshape(x, shape)
 
 
 def _transpose(self, x, order):

@@ -44,7 +44,8 @@ def _custom(self, *inputs):
         made = forward(*inputs)
     else:
         made = core.custom(forward, lambda given, results, slopes: _slopes(self.bprop, given, results, slopes), inputs)
-    return made[0] if len(made) == 1 else made
+    listed = isinstance(self.out_shape, (tuple, list)) and any(isinstance(each, (tuple, list)) for each in self.out_shape)
+    return made[0] if len(made) == 1 and not listed else made
 
 
 def _slopes(function, inputs, results, slopes):
@@ -54,12 +55,13 @@ def _slopes(function, inputs, results, slopes):
 
 
 def _check_custom(self):
-    if self.func_type != "pyfunc" or not callable(self.func):
-        refuse(f"Custom with func_type '{self.func_type}'", "has no compiler here", "func_type 'pyfunc'")
+    hybrid = self.func_type == "hybrid" and hasattr(self.func, "ms_kernel_flag")
+    if self.func_type != "pyfunc" and not hybrid or not callable(self.func):
+        refuse(f"Custom with func_type '{self.func_type}'", "has no compiler here", "func_type 'pyfunc' or a function under ops.ms_kernel")
 
 
 Custom = primitive(
-    "Custom", _custom, "A function of arrays (func_type 'pyfunc') with the gradient bprop.", _check_custom, func=REQUIRED, out_shape=None,
+    "Custom", _custom, "A function of arrays (func_type 'pyfunc', or under ms_kernel) with the gradient bprop.", _check_custom, func=REQUIRED, out_shape=None,
     out_dtype=None, func_type="hybrid", bprop=None, reg_info=None,
 )  # fmt: skip
 Custom.foreign = True

@@ -24,7 +24,8 @@ def _assign(self, variable, value):
         raise TypeError(f"For 'Assign', the value must be a Tensor or a number, but got {type(value).__name__}.")
     value = same_type(value, variable)
     if tuple(value.shape) != tuple(variable.shape):
-        value = core.reshape(core.broadcast_to(value, basic.ints(variable.shape)), basic.ints(variable.shape))
+        alone = tuple(value.shape) == (1,) and variable.shape == ()
+        value = (core.reshape if alone else core.broadcast_to)(value, basic.ints(variable.shape))
     return written(variable, value)
 
 

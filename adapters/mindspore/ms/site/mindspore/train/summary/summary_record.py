@@ -62,14 +62,22 @@ def scalar(tag, value):
     return wire.bytes_field(1, tag) + wire.float_field(2, value) + wire.float_field(3, value)
 
 
+def _calc_histogram_bins(count):
+    """How many buckets so many numbers get: about ten in each, 90 at most."""
+    return 1 if count == 0 else 2 if count <= 5 else 3 if count <= 10 else min(count // 10 + 1, 90)
+
+
 def histogram(tag, value):
-    """TensorBoard's histogram: least, most, count, sum, sum of squares, limits and counts of buckets."""
+    """TensorBoard's histogram: least, most, count, sum, sum of squares, limits and counts of buckets; behind these how many
+    elements are NaN, infinite and negative infinite, which summary_pb2 reads."""
     value = np.asarray(value, np.float64).ravel()
+    odd = [np.count_nonzero(each) for each in (np.isnan(value), value == np.inf, value == -np.inf)]
     value = value[np.isfinite(value)]
-    counts, edges = np.histogram(value, bins=min(30, max(len(value), 1))) if len(value) else (np.zeros(1), np.zeros(2))
+    counts, edges = np.histogram(value, bins=_calc_histogram_bins(len(value))) if len(value) else (np.zeros(1), np.zeros(2))
     numbers = [value.min(initial=np.inf), value.max(initial=-np.inf), len(value), value.sum(), (value**2).sum()]
     body = b"".join(wire.double_field(place + 1, float(each)) for place, each in enumerate(numbers))
-    body += wire.bytes_field(6, np.asarray(edges[1:], "<f8").tobytes()) + wire.bytes_field(7, np.asarray(counts, "<f8").tobytes())
+    body += wire.bytes_field(6, np.asarray(edges, "<f8")[1:].tobytes()) + wire.bytes_field(7, np.asarray(counts, "<f8").tobytes())
+    body += b"".join(wire.number_field(place + 8, each) for place, each in enumerate(odd))
     return wire.bytes_field(1, tag) + wire.bytes_field(5, body)
 
 
@@ -105,6 +113,12 @@ def keep(kind, tag, value):
     _kept[f"{tag}[:{kind}]"] = value
 
 
+def _cache_summary_tensor_data(summary):
+    """What operators gave, as dictionaries of a name ("tag[:Kind]") and its data, for the next record()."""
+    _kept.update((each["name"], each["data"]) for each in summary)
+    return True
+
+
 def _get_summary_tensor_data():
     """What operators gave since the last call."""
     made = dict(_kept)
@@ -121,11 +135,13 @@ class SummaryRecord:
             raise TypeError(f"For 'SummaryRecord', the argument 'log_dir' must be a path, but got {log_dir!r}.")
         if max_file_size is not None and (isinstance(max_file_size, bool) or not isinstance(max_file_size, (int, float)) or max_file_size <= 0):
             raise TypeError(f"For 'SummaryRecord', the 'max_file_size' must be a positive number, but got {max_file_size!r}.")
+        if not isinstance(raise_exception, bool):
+            raise TypeError(f"For 'SummaryRecord', the 'raise_exception' should be bool, but got type {type(raise_exception)}.")
         os.makedirs(log_dir, exist_ok=True)
         self.log_dir, self._mode, self._closed, self._lock = os.path.realpath(log_dir), "train", False, threading.Lock()
         # TensorBoard looks for "tfevents" in names, MindInsight for "out.events.summary".
         name = f"{file_prefix}.out.events.summary.{int(time.time())}.tfevents-{os.getpid()}{file_suffix}"
-        self.full_file_name = os.path.join(self.log_dir, name)
+        self.event_file_name, self.full_file_name = name, os.path.join(self.log_dir, name)
         self._most, self._values, self._full = max_file_size, [], False
         self._file = open(self.full_file_name, "wb")
         self._write(event(version="brain.Event:2"))
