@@ -25,7 +25,8 @@ def main():
     for case in collect_testcases(None):
         inputs, outputs = case.data_sets[0]
         names = [v.name for v in case.model.graph.input], [v.name for v in case.model.graph.output]
-        if not plain([*inputs, *outputs]) or len(inputs) != len(names[0]) or len(outputs) != len(names[1]):
+        tensors = all(v.type.HasField("tensor_type") for v in [*case.model.graph.input, *case.model.graph.output])
+        if not tensors or not plain([*inputs, *outputs]) or len(inputs) != len(names[0]) or len(outputs) != len(names[1]):
             continue
         folder = os.path.join(root, case.name, "case")
         os.makedirs(folder, exist_ok=True)
