@@ -1,6 +1,6 @@
 #include "export/matrices.h"
 
-#include "ir/expression.h"
+#include "ops/gradients.h"
 
 namespace cairn::onnx_export {
 
@@ -16,12 +16,6 @@ Var size_at(Var x, int64_t axis) {
 Var count_to(Var size) { return i64(*size.builder, 0).apply("iota", {size, i64(*size.builder, 1)}, {{"dtype", kI64}}); }
 /// x with a dim of 1 at the end, or before the last.
 Var column(Var x) { return x.apply("reshape", {{*x.builder, x.builder->ints({-1, 1})}}); }
-Var transposed(Var x) {
-  std::vector<int64_t> order(x.shape().rank());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::swap(order[order.size() - 1], order[order.size() - 2]);
-  return x.apply("transpose", {}, {{"permutation", order}});
-}
 /// Columns first .. last - 1 of matrices.
 Var columns(Var x, Var first, Var last) {
   Builder& b = *x.builder;
@@ -77,16 +71,7 @@ Var solved(Var a, Var b) {
   return columns(left, n, all);
 }
 
-/// The lower or upper triangle of matrices.
-Var triangle(Var a, bool lower) {
-  const Var across = count_to(size_at(a, -1)), down = column(across);
-  return select(lower ? across > down : across < down, a.number(0), a);
-}
-
-Var unit_like(Var a) {
-  const Var n = count_to(size_at(a, -1));
-  return select(column(n).apply("equal", {n}), ones_like(a), zeros_like(a));
-}
+Var unit_like(Var a) { return select(where_of_matrix(a, "equal"), ones_like(a), zeros_like(a)); }
 
 /// Zeros of the leading dims of x, as matrices of one element.
 Var zeros_of_batch(Var x) {
@@ -113,7 +98,7 @@ Var cholesky(Var a) {
 }  // namespace
 
 std::vector<Value*> by_elimination(Builder& b, const Node& node) {
-  const auto adjoint = [&](Var x) { return node.attr().boolean("adjoint") ? transposed(x) : x; };
+  const auto adjoint = [&](Var x) { return node.attr().boolean("adjoint") ? transposed_matrices(x) : x; };
   const auto usable = [](const Value* x) { return x->type.shape.ranked && x->type.dtype.is_float(); };
   for (const Value* input : node.inputs)
     if (!usable(input)) return {};
@@ -121,7 +106,7 @@ std::vector<Value*> by_elimination(Builder& b, const Node& node) {
     const Var a = adjoint({b, node.inputs[0]});
     return {solved(a, unit_like(a)).value};
   }
-  if (node.is("cholesky")) return {cholesky(triangle({b, node.inputs[0]}, true)).value};
+  if (node.is("cholesky")) return {cholesky(lower_triangle({b, node.inputs[0]})).value};
   if (node.is("log_determinant")) {
     const Var size = Var(b, node.inputs[0]).apply("determinant");
     return {sign(size).value, log(abs(size)).value};
@@ -129,7 +114,7 @@ std::vector<Value*> by_elimination(Builder& b, const Node& node) {
   const bool triangular = node.is("triangular_solve");
   if (!triangular && !node.is("matrix_solve")) return {};
   Var a(b, node.inputs[0]), y(b, node.inputs[1]);
-  if (triangular) a = triangle(a, node.attr().boolean("lower"));
+  if (triangular) a = node.attr().boolean("lower") ? lower_triangle(a) : upper_triangle(a);
   a = adjoint(a);
   return {solved(a + zeros_of_batch(y), y + zeros_of_batch(a)).value};
 }

@@ -150,6 +150,14 @@ Var counting(const Size& size) {
   return limit.number(0).apply("iota", {limit, limit.number(1)}, {{"dtype", kI64}});
 }
 
+Var where_of_matrix(Var x, const char* op) {
+  const size_t rank = x.shape().rank();
+  const Size rows(x, rank - 2), columns(x, rank - 1), one(*x.builder, 1);
+  return reshape(counting(rows), {rows, one}).apply(op, {reshape(counting(columns), {one, columns})});
+}
+Var lower_triangle(Var x) { return keep_where(where_of_matrix(x, "greater_equal"), x); }
+Var upper_triangle(Var x) { return keep_where(where_of_matrix(x, "less_equal"), x); }
+
 Var numbered(Var x) { return reshape_like(counting(count_of(x)), x); }
 
 Var counted_from_start(Var indices, Var size) {

@@ -71,6 +71,10 @@ Var concat(const std::vector<Var>& parts, int64_t axis);
 Var keep_where(Var mask, Var x);
 /// Swaps the last two dims.
 Var transposed_matrices(Var x);
+/// A mask like the matrices of x: true where op(row, column) holds.
+Var where_of_matrix(Var x, const char* op);
+Var lower_triangle(Var x);
+Var upper_triangle(Var x);
 /// 0, 1, ... size - 1
 Var counting(const Size& size);
 /// The row-major indices 0, 1, ... of the elements of x, in the shape of x.

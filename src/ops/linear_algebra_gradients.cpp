@@ -11,14 +11,6 @@ Var tensor_solve(const char* op, Var a, Var b, Attributes attributes) {
   return a.apply(op, {b}, std::move(attributes));
 }
 
-// A mask like the matrices of x: true where op(row, column) holds.
-Var where_of_matrix(Var x, const char* op) {
-  const size_t rank = x.shape().rank();
-  const Size rows(x, rank - 2), columns(x, rank - 1), one(*x.builder, 1);
-  return reshape(counting(rows), {rows, one}).apply(op, {reshape(counting(columns), {one, columns})});
-}
-Var lower_triangle(Var x) { return keep_where(where_of_matrix(x, "greater_equal"), x); }
-Var upper_triangle(Var x) { return keep_where(where_of_matrix(x, "less_equal"), x); }
 Var strictly_lower(Var x) { return keep_where(where_of_matrix(x, "greater"), x); }
 // The symmetric matrix that has the lower triangle of x.
 Var mirrored(Var x) { return lower_triangle(x) + transposed_matrices(strictly_lower(x)); }

@@ -227,10 +227,9 @@ void infer_roi_align_gradient(InferContext& context) {
   context.result(dtype, std::move(shape));
 }
 
-/// Calls visit(bin, region, corners, weights) for each sample of each bin inside its image of dims `in`: the rows of
-/// `channels` elements of four pixels and their weights; and outside(bin) for each other sample.
-template <class Visit, class Outside>
-void visit_samples(KernelContext& context, const Dims& in, Visit&& visit, Outside&& outside) {
+/// Calls visit(bin, region, image, h, w) for each bin of each box, with its image's first element.
+template <class Visit>
+void visit_bins(KernelContext& context, const Dims& in, Visit&& visit) {
   const Dims indices = context.input(2).as_i64();
   const RegionRule rule(context.attr);
   int64_t bin = 0;
@@ -239,23 +238,11 @@ void visit_samples(KernelContext& context, const Dims& in, Visit&& visit, Outsid
     if (image < 0 || image >= in[0]) context.fail("box index {} is out of range for {} images", image, in[0]);
     const Region region = rule.region(data<float>(context.input(1)) + 4 * box);
     for (int64_t h = 0; h < rule.size[0]; ++h)
-      for (int64_t w = 0; w < rule.size[1]; ++w, ++bin)
-        for (int64_t i = 0; i < region.samples[0]; ++i)
-          for (int64_t j = 0; j < region.samples[1]; ++j) {
-            const CropTap row = region.tap(0, h, i, in[1]), column = region.tap(1, w, j, in[2]);
-            if (!row.inside || !column.inside) {
-              outside(bin);
-              continue;
-            }
-            const auto at = [&](int64_t y, int64_t x) { return ((image * in[1] + y) * in[2] + x) * in[3]; };
-            visit(bin, region,
-                  std::array{at(row.before, column.before), at(row.before, column.after), at(row.after, column.before),
-                             at(row.after, column.after)},
-                  std::array{(1 - row.fraction) * (1 - column.fraction), (1 - row.fraction) * column.fraction,
-                             row.fraction * (1 - column.fraction), row.fraction * column.fraction});
-          }
+      for (int64_t w = 0; w < rule.size[1]; ++w, ++bin) visit(bin, region, image * in[1] * in[2] * in[3], h, w);
   }
 }
+
+std::span<const int64_t, 3> one_image(const Dims& images) { return std::span<const int64_t, 3>(&images[1], 3); }
 
 void roi_align(KernelContext& context) {
   allocate_results(context);
@@ -272,18 +259,20 @@ void roi_align(KernelContext& context) {
   };
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const auto inside = [&](int64_t bin, const Region& region, const auto& corners, const auto& weights) {
-      for (int64_t c = 0; c < channels; ++c) {
-        std::array<double, 4> parts;
-        for (size_t k = 0; k < 4; ++k)
-          parts[k] =
-              static_cast<double>(weights[k]) * static_cast<double>(static_cast<Compute<T>>(data<T>(x)[corners[k] + c]));
-        put(bin * channels + c, most ? std::max(std::max(std::max(parts[0], parts[1]), parts[2]), parts[3])
-                                     : (parts[0] + parts[1] + parts[2] + parts[3]) * static_cast<double>(region.share()));
-      }
-    };
-    visit_samples(context, x.dims(), inside, [&](int64_t bin) {
-      for (int64_t c = 0; c < channels; ++c) put(bin * channels + c, 0);
+    visit_bins(context, x.dims(), [&](int64_t bin, const Region& region, int64_t image, int64_t h, int64_t w) {
+      const auto inside = [&](const auto& corners, const auto& weights) {
+        for (int64_t c = 0; c < channels; ++c) {
+          std::array<double, 4> parts;
+          for (size_t k = 0; k < 4; ++k)
+            parts[k] = static_cast<double>(weights[k]) *
+                       static_cast<double>(static_cast<Compute<T>>(data<T>(x)[image + corners[k] + c]));
+          put(bin * channels + c, most ? std::max(std::max(std::max(parts[0], parts[1]), parts[2]), parts[3])
+                                       : (parts[0] + parts[1] + parts[2] + parts[3]) * static_cast<double>(region.share()));
+        }
+      };
+      region.each_sample(h, w, one_image(x.dims()), 1, inside, [&] {
+        for (int64_t c = 0; c < channels; ++c) put(bin * channels + c, 0);
+      });
     });
     for (size_t i = 0; i < found.size(); ++i) data<T>(y)[i] = T(static_cast<Compute<T>>(found[i]));
   });
@@ -297,14 +286,16 @@ void roi_align_back(KernelContext& context) {
   std::vector<double> sums(static_cast<size_t>(dx.count()));
   with_floats(dy.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    const auto inside = [&](int64_t bin, const Region& region, const auto& corners, const auto& weights) {
-      for (size_t k = 0; k < 4; ++k)
-        for (int64_t c = 0; c < channels; ++c)
-          sums[static_cast<size_t>(corners[k] + c)] +=
-              static_cast<double>(weights[k]) * static_cast<double>(region.share()) *
-              static_cast<double>(static_cast<Compute<T>>(data<T>(dy)[bin * channels + c]));
-    };
-    visit_samples(context, dx.dims(), inside, [](int64_t) {});
+    visit_bins(context, dx.dims(), [&](int64_t bin, const Region& region, int64_t image, int64_t h, int64_t w) {
+      const auto inside = [&](const auto& corners, const auto& weights) {
+        for (size_t k = 0; k < 4; ++k)
+          for (int64_t c = 0; c < channels; ++c)
+            sums[static_cast<size_t>(image + corners[k] + c)] +=
+                static_cast<double>(weights[k]) * static_cast<double>(region.share()) *
+                static_cast<double>(static_cast<Compute<T>>(data<T>(dy)[bin * channels + c]));
+      };
+      region.each_sample(h, w, one_image(dx.dims()), 1, inside, [] {});
+    });
     for (size_t i = 0; i < sums.size(); ++i) data<T>(dx)[i] = T(static_cast<Compute<T>>(sums[i]));
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "ir/op_def.h"
 #include "ops/image.h"
@@ -86,7 +87,31 @@ struct Region {
     return {true, before, before + 1, place - static_cast<float>(before)};
   }
   float share() const { return 1 / static_cast<float>(std::max<int64_t>(samples[0] * samples[1], 1)); }
+
+  /// For each sample of bin (h, w) of an image [height, width, channels] calls visit(offsets of four pixels, their weights, which
+  /// add up to `weight`), or outside() where it lies outside.
+  template <class Visit, class Outside>
+  void each_sample(int64_t h, int64_t w, std::span<const int64_t, 3> image, float weight, Visit&& visit,
+                   Outside&& outside) const {
+    for (int64_t i = 0; i < samples[0]; ++i) {
+      const CropTap row = tap(0, h, i, image[0]);
+      for (int64_t j = 0; j < samples[1]; ++j) {
+        const CropTap column = tap(1, w, j, image[1]);
+        if (!row.inside || !column.inside) {
+          outside();
+          continue;
+        }
+        const auto at = [&](int64_t y, int64_t x) { return (y * image[1] + x) * image[2]; };
+        const float above = (1 - row.fraction) * weight, below = row.fraction * weight;
+        visit(std::array{at(row.before, column.before), at(row.before, column.after), at(row.after, column.before),
+                         at(row.after, column.after)},
+              std::array{above * (1 - column.fraction), above * column.fraction, below * (1 - column.fraction),
+                         below * column.fraction});
+      }
+    }
+  }
 };
+
 /// The attributes of roi_align, read once.
 struct RegionRule {
   explicit RegionRule(const AttributeView& attr);

@@ -34,7 +34,7 @@ def flatten_tensors(tensors, fusion_size=0):
     for each in dict.fromkeys(tensors):
         groups.setdefault(each.asnumpy().dtype, []).append(each)
     made = []
-    for dtype in sorted(groups, key=lambda dtype: _ORDER.index(dtype.name) if dtype.name in _ORDER else len(_ORDER)):
+    for dtype in sorted(groups, key=_place):
         parts, size = [[]], 0
         for each in groups[dtype]:
             size += each._array.nbytes
@@ -57,11 +57,11 @@ def _chunk(tensors, fusion_size):
 
 def get_flattened_tensors(tensors):
     """The chunks that the tensors lie in; none unless all do."""
-    return sorted(dict.fromkeys(each._chunk for each in tensors), key=_place) if is_flattened(tensors) else []
+    return sorted(dict.fromkeys(each._chunk for each in tensors), key=lambda chunk: _place(chunk._array.dtype)) if is_flattened(tensors) else []
 
 
-def _place(chunk):
-    return _ORDER.index(chunk._array.dtype.name)
+def _place(dtype):
+    return _ORDER.index(dtype.name) if dtype.name in _ORDER else len(_ORDER)
 
 
 def get_fusion_size(chunks):

@@ -47,10 +47,7 @@ namespace few_avx512 {
 CAIRN_TARGET_END
 
 ComputeRows compute_few_rows() {
-  const Isa isa = machine_isa();
-  return isa == Isa::avx512 ? few_avx512::compute_rows
-         : isa == Isa::avx2 ? few_avx2::compute_rows
-                            : few_plain::compute_rows;
+  return machine_loop(few_plain::compute_rows, few_avx2::compute_rows, few_avx512::compute_rows);
 }
 
 Refusal read_few_channels(const Contraction& contraction, FewChannels& few) {

@@ -20,6 +20,14 @@ bool machine_has_matrix_registers();
 const char* to_string(Isa isa);
 /// Floats in one vector register.
 inline int lanes(Isa isa) { return isa == Isa::avx512 ? 16 : 8; }
+/// Floats that loops compiled for each instruction set take at once (CAIRN_FLOATS).
+inline int loop_lanes(Isa isa) { return isa == Isa::none ? 4 : lanes(isa); }
+/// The loop for machine_isa(), of one compiled three times.
+template <class Loop>
+Loop machine_loop(Loop plain, Loop avx2, Loop avx512) {
+  const Isa isa = machine_isa();
+  return isa == Isa::avx512 ? avx512 : isa == Isa::avx2 ? avx2 : plain;
+}
 
 /// While it lives, the thread's matrix registers have the shapes that code for them needs: registers 4 and 5 (A) 16 rows of so many
 /// elements of 4 bytes, 6 and 7 (B) so many rows of 16, the others 16 rows of 16. Does nothing unless `used`.

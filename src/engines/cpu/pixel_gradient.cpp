@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/taps.h"
 #include "engines/cpu/training_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
@@ -20,6 +21,7 @@ namespace {
 constexpr int64_t kMostTaps = 128;
 
 struct PixelGradient {
+  SlideSpec slide;
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   int64_t made;              // channels of the result, an even number
   int64_t pitch, row, step;  // floats of a channel's every stride_w-th column of x, of a row of them all, of a row of the result
@@ -28,10 +30,6 @@ struct PixelGradient {
 
   int64_t taps() const { return kh * kw * ic; }
 };
-
-using AddBand = void (*)(const PixelGradient&, int64_t, int64_t, const float*, const float*, const float*, float*, float*,
-                         float*);
-using SumParts = void (*)(const PixelGradient&, int64_t, const float*, float*);
 
 namespace gradient_plain {
 #define CAIRN_FLOATS 4
@@ -55,7 +53,6 @@ namespace gradient_avx512 {
 }  // namespace gradient_avx512
 CAIRN_TARGET_END
 
-int64_t lanes_here() { return machine_isa() == Isa::none ? 4 : lanes(machine_isa()); }
 int64_t whole(int64_t count, int64_t of) { return ceil_div(count, of) * of; }
 
 Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
@@ -66,13 +63,13 @@ Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
   for (const Value* value : {node.inputs[0], node.inputs[1], node.result()})
     if (value->type.dtype != kF32) return "takes f32";
   const SlideSpec s = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
-  p = {s.n,  s.h,        s.w,        s.channels,   last_dim(node.inputs[1]), s.oh,      s.ow,      s.kh,
+  p = {s,    s.n,  s.h,        s.w,        s.channels,   last_dim(node.inputs[1]), s.oh,      s.ow,      s.kh,
        s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,             s.pad_top, s.pad_left};
   if (s.d * s.kd * s.od * s.stride_d != 1 || s.n * s.oh * s.ow == 0) return "has three dims, or no pixels";
   if (p.ic > kMostInputs || p.oc > kMostOutputs || p.ic * p.oc == 0 || p.taps() > kMostTaps || p.stride_w > kMostStride)
     return "has many channels, taps or strides";
   if (p.pad_left < 0 || p.pad_left > (s.kw - 1) * s.dilation_w) return "has wide padding";
-  const int64_t lane = lanes_here();
+  const int64_t lane = loop_lanes(machine_isa());
   p.made = whole(p.oc, 2), p.step = whole(p.ow, lane);
   // Vectors of products: one a tap and pixel with channels in the lanes, where fewer than kChains wait for each other.
   constexpr int64_t kChains = 8;
@@ -94,14 +91,11 @@ Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
 /// The gradient by its definition: from pixels inside the image alone, where 0 around it would make NaN of infinities.
 void sum_inside(const PixelGradient& p, const float* x, const float* dy, float* gradient) {
   std::fill_n(gradient, p.taps() * p.oc, 0.f);
-  for (int64_t pixel = 0; pixel < p.n * p.oh * p.ow; ++pixel, dy += p.oc)
-    for (int64_t tap = 0; tap < p.kh * p.kw; ++tap) {
-      const int64_t h = pixel / p.ow % p.oh * p.stride_h + tap / p.kw * p.dilation_h - p.pad_top;
-      const int64_t w = pixel % p.ow * p.stride_w + tap % p.kw * p.dilation_w - p.pad_left;
-      if (h < 0 || h >= p.h || w < 0 || w >= p.w) continue;
-      const float* from = x + ((pixel / (p.oh * p.ow) * p.h + h) * p.w + w) * p.ic;
-      for (int64_t i = 0; i < p.ic * p.oc; ++i) gradient[tap * p.ic * p.oc + i] += from[i / p.oc] * dy[i % p.oc];
-    }
+  for (int64_t image = 0; image < p.n; ++image, x += p.h * p.w * p.ic, dy += p.oh * p.ow * p.oc)
+    each_product(p.slide, [&](int64_t in, int64_t out, int64_t tap) {
+      for (int64_t i = 0; i < p.ic * p.oc; ++i)
+        gradient[tap * p.ic * p.oc + i] += x[in * p.ic + i / p.oc] * dy[out * p.oc + i % p.oc];
+    });
 }
 
 }  // namespace
@@ -119,19 +113,14 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
   const int64_t items = p.n * p.bands, parts = std::min(kMostParts, items), threads = std::max(1, context.threads);
   const auto bytes = [](int64_t floats) { return whole_lines(static_cast<size_t>(floats) * sizeof(float)); };
-  const int64_t part_floats = p.taps() * p.made * lanes_here();
+  const int64_t part_floats = p.taps() * p.made * loop_lanes(machine_isa());
   const size_t columns = bytes(((p.rows - 1) * p.stride_h + (p.kh - 1) * p.dilation_h + 1) * p.row);
   const size_t each = columns + bytes(p.made * p.rows * p.step), sums_size = bytes(parts * part_floats);
   CallOptions options{.workspace = sums_size + each * static_cast<size_t>(threads)};
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != x && i != dy) options.unread.push_back(i);
-  const Isa isa = machine_isa();
-  const AddBand add = isa == Isa::avx512 ? gradient_avx512::add_band
-                      : isa == Isa::avx2 ? gradient_avx2::add_band
-                                         : gradient_plain::add_band;
-  const SumParts sum = isa == Isa::avx512 ? gradient_avx512::sum_parts
-                       : isa == Isa::avx2 ? gradient_avx2::sum_parts
-                                          : gradient_plain::sum_parts;
+  const auto add = machine_loop(gradient_plain::add_band, gradient_avx2::add_band, gradient_avx512::add_band);
+  const auto sum = machine_loop(gradient_plain::sum_parts, gradient_avx2::sum_parts, gradient_avx512::sum_parts);
   const auto run = [=](const StepArgs& args) {
     auto* const sums = static_cast<float*>(args.workspace);
     const float* const end = input(args, dy) + p.n * p.oh * p.ow * p.oc;
@@ -152,7 +141,7 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
     if (!all_finite(p.taps() * p.oc, output(args)))
       sum_inside(p, input(args, x), input(args, dy), output(args));
   };
-  return call(fmt::format("pixel_gradient {}", to_string(isa)), run, std::move(options));
+  return call(fmt::format("pixel_gradient {}", to_string(machine_isa())), run, std::move(options));
 }
 
 }  // namespace cairn

@@ -60,10 +60,7 @@ namespace pixels_avx512 {
 CAIRN_TARGET_END
 
 ComputePixels compute_pixels() {
-  const Isa isa = machine_isa();
-  return isa == Isa::avx512 ? pixels_avx512::compute_pixel_rows
-         : isa == Isa::avx2 ? pixels_avx2::compute_pixel_rows
-                            : pixels_plain::compute_pixel_rows;
+  return machine_loop(pixels_plain::compute_pixel_rows, pixels_avx2::compute_pixel_rows, pixels_avx512::compute_pixel_rows);
 }
 
 int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
@@ -114,7 +111,7 @@ Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, Pixel
   if (s.kw * p.ic > kMostPlaces || s.stride_w > kMostStride || s.pad_left < 0) return "has wide windows or strides";
   if (is_padded(s) && !is_finite(constant_of(node.inputs[1])))  // the border is multiplied as well: no 0 times infinity
     return "has padding, and a kernel that may have infinities";
-  const int64_t lane = machine_isa() == Isa::none ? 4 : lanes(machine_isa());
+  const int64_t lane = loop_lanes(machine_isa());
   p.pitch = rounded_up(s.ow, lane) + lane + (s.kw - 1) * s.dilation_w / s.stride_w + 1;
   p.row = p.ic * s.stride_w * p.pitch;
   p.step = std::max(rounded_up(s.ow, lane) + lane, 2 * rounded_up(p.made_w, lane));

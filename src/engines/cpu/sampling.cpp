@@ -79,12 +79,20 @@ struct Regions {
         fail(ErrorKind::invalid_argument, "roi_align", "box index {} is out of range for {} images", image, in[0]);
   }
 
+  std::span<const int64_t, 3> one_image() const { return std::span<const int64_t, 3>(&in[1], 3); }
+
   RegionRule rule;
   Dims in;
   size_t boxes, index;
   int64_t count;
   bool wide;
 };
+
+Refusal refuses_regions(const Group& group, const char* op) {
+  const Node* node = single_node(group, op);
+  if (node == nullptr) return "is another operation";
+  return node->inputs[0]->type.dtype == kF32 ? std::nullopt : Refusal("is not f32");
+}
 
 }  // namespace
 
@@ -123,11 +131,7 @@ std::unique_ptr<Step> make_grid_sample(const Group& group, MakeContext&) {
   return call(fmt::format("grid_sample {}", node.attr().text("mode")), run);
 }
 
-Refusal refuses_roi_align(const Group& group) {
-  const Node* node = single_node(group, "roi_align");
-  if (node == nullptr) return "is another operation";
-  return node->inputs[0]->type.dtype == kF32 ? std::nullopt : Refusal("is not f32");
-}
+Refusal refuses_roi_align(const Group& group) { return refuses_regions(group, "roi_align"); }
 
 std::unique_ptr<Step> make_roi_align(const Group& group, MakeContext&) {
   const Node& node = group.last();
@@ -147,37 +151,25 @@ std::unique_ptr<Step> make_roi_align(const Group& group, MakeContext&) {
       for (int64_t w = 0; w < rule.size[1]; ++w, y += channels) {
         bool first = true;
         std::fill_n(y, channels, 0.f);
-        for (int64_t j = 0; j < region.samples[0]; ++j) {
-          const CropTap row = region.tap(0, h, j, in[1]);
-          for (int64_t k = 0; k < region.samples[1]; ++k, first = false) {
-            const CropTap column = region.tap(1, w, k, in[2]);
-            if (!row.inside || !column.inside) {
-              for (int64_t c = 0; rule.most && !first && c < channels; ++c) y[c] = std::max(y[c], 0.f);
-              continue;
-            }
-            const auto at = [&](int64_t up, int64_t left) { return image + (up * in[2] + left) * channels; };
-            const float* from[] = {at(row.before, column.before), at(row.before, column.after),
-                                   at(row.after, column.before), at(row.after, column.after)};
-            const float above = (1 - row.fraction) * share, below = row.fraction * share;
-            const float weights[] = {above * (1 - column.fraction), above * column.fraction,
-                                     below * (1 - column.fraction), below * column.fraction};
-            if (rule.most)
-              raise_by_four(channels, from, weights, first, y);
-            else
-              add_four(channels, from, weights, y);
-          }
-        }
+        const auto inside = [&](const std::array<int64_t, 4>& corners, const std::array<float, 4>& weights) {
+          const float* from[] = {image + corners[0], image + corners[1], image + corners[2], image + corners[3]};
+          if (rule.most)
+            raise_by_four(channels, from, weights.data(), first, y);
+          else
+            add_four(channels, from, weights.data(), y);
+          first = false;
+        };
+        region.each_sample(h, w, regions.one_image(), share, inside, [&] {
+          for (int64_t c = 0; rule.most && !first && c < channels; ++c) y[c] = std::max(y[c], 0.f);
+          first = false;
+        });
       }
     });
   };
   return call(fmt::format("roi_align {}", node.attr().text("mode")), run);
 }
 
-Refusal refuses_roi_align_gradient(const Group& group) {
-  const Node* node = single_node(group, "roi_align_gradient");
-  if (node == nullptr) return "is another operation";
-  return node->inputs[0]->type.dtype == kF32 ? std::nullopt : Refusal("is not f32");
-}
+Refusal refuses_roi_align_gradient(const Group& group) { return refuses_regions(group, "roi_align_gradient"); }
 
 // Each worker has channels of the image, and adds to them in the order of the samples.
 std::unique_ptr<Step> make_roi_align_gradient(const Group& group, MakeContext&) {
@@ -197,21 +189,12 @@ std::unique_ptr<Step> make_roi_align_gradient(const Group& group, MakeContext&) 
       for (int64_t box = 0; box < regions.count; ++box) {
         const Region region = regions.region(args, box);
         float* image = output(args) + regions.image_of(args, box) * in[1] * in[2] * channels + first;
-        for (int64_t bin = 0; bin < rule.size[0] * rule.size[1]; ++bin, from += channels)
-          for (int64_t j = 0; j < region.samples[0]; ++j) {
-            const CropTap row = region.tap(0, bin / rule.size[1], j, in[1]);
-            for (int64_t k = 0; row.inside && k < region.samples[1]; ++k) {
-              const CropTap column = region.tap(1, bin % rule.size[1], k, in[2]);
-              if (!column.inside) continue;
-              const auto add = [&](int64_t up, int64_t left, float weight) {
-                add_share(mine, weight * region.share(), from, image + (up * in[2] + left) * channels);
-              };
-              add(row.before, column.before, (1 - row.fraction) * (1 - column.fraction));
-              add(row.before, column.after, (1 - row.fraction) * column.fraction);
-              add(row.after, column.before, row.fraction * (1 - column.fraction));
-              add(row.after, column.after, row.fraction * column.fraction);
-            }
-          }
+        for (int64_t bin = 0; bin < rule.size[0] * rule.size[1]; ++bin, from += channels) {
+          const auto inside = [&](const std::array<int64_t, 4>& corners, const std::array<float, 4>& weights) {
+            for (size_t k = 0; k < 4; ++k) add_share(mine, weights[k] * region.share(), from, image + corners[k]);
+          };
+          region.each_sample(bin / rule.size[1], bin % rule.size[1], regions.one_image(), 1, inside, [] {});
+        }
       }
     });
   };

@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/taps.h"
 #include "engines/cpu/training_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
@@ -18,14 +19,13 @@ namespace cairn {
 namespace {
 
 struct ScatteredGradient {
+  SlideSpec slide;
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, pad_top, pad_left;
   int64_t segment, rows;           // floats of a row of taps, in whole vectors; rows of pixels in a product
   int64_t image_h, image_w, pitch; // of an image with borders, as far as taps reach: rows, floats of a row, floats between rows
 
   int64_t columns() const { return kh * segment; }
 };
-
-using AddPixels = void (*)(const ScatteredGradient&, const float*, float*);
 
 namespace scattered_plain {
 #define CAIRN_FLOATS 4
@@ -66,10 +66,10 @@ Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
   const SlideSpec s = convolution_of(node, dx, dy, kernel);
   if (s.d * s.kd * s.od * s.stride_d * s.dilation_w != 1) return "has three dims, or wide windows";
   if (s.n < kLeastImages || s.oh * s.ow * s.h * s.w * s.channels == 0) return "has few images, or no pixels";
-  g = {s.n,  s.h,  s.w,        s.channels, last_dim(kernel), s.oh,      s.ow,
+  g = {s,    s.n,  s.h,  s.w,        s.channels, last_dim(kernel), s.oh,      s.ow,
        s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h,     s.pad_top, s.pad_left};
   if (g.pad_top < 0 || g.pad_left < 0) return "has negative padding";
-  const int64_t lane = machine_isa() == Isa::none ? 4 : lanes(machine_isa());
+  const int64_t lane = loop_lanes(machine_isa());
   g.segment = ceil_div(g.kw * g.ic, lane) * lane;
   // Vectors of products, and here of sums in memory as well.
   constexpr int64_t kAdding = 8;  // products that take as long as to store and add one
@@ -104,14 +104,10 @@ void store_image(const ScatteredGradient& g, const float* image, float* dx) {
 /// An image's gradient by its definition: the 0 behind rows of taps would make NaN of infinities.
 void sum_taps(const ScatteredGradient& g, const float* dy, const float* kernel, float* dx) {
   std::fill_n(dx, g.h * g.w * g.ic, 0.f);
-  for (int64_t pixel = 0; pixel < g.oh * g.ow; ++pixel, dy += g.oc)
-    for (int64_t tap = 0; tap < g.kh * g.kw; ++tap) {
-      const int64_t h = pixel / g.ow * g.stride_h + tap / g.kw * g.dilation_h - g.pad_top;
-      const int64_t w = pixel % g.ow * g.stride_w + tap % g.kw - g.pad_left;
-      if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
-      for (int64_t i = 0; i < g.ic * g.oc; ++i)
-        dx[(h * g.w + w) * g.ic + i / g.oc] += kernel[tap * g.ic * g.oc + i] * dy[i % g.oc];
-    }
+  each_product(g.slide, [&](int64_t in, int64_t out, int64_t tap) {
+    for (int64_t i = 0; i < g.ic * g.oc; ++i)
+      dx[in * g.ic + i / g.oc] += kernel[tap * g.ic * g.oc + i] * dy[out * g.oc + i % g.oc];
+  });
 }
 
 }  // namespace
@@ -135,10 +131,7 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
   CallOptions options{.workspace = (std::max(taps, bias) + packed + threads * each) * sizeof(float)};
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != dy && i != kernel) options.unread.push_back(i);
-  const Isa isa = machine_isa();
-  const AddPixels add = isa == Isa::avx512 ? scattered_avx512::add_pixels
-                        : isa == Isa::avx2 ? scattered_avx2::add_pixels
-                                           : scattered_plain::add_pixels;
+  const auto add = machine_loop(scattered_plain::add_pixels, scattered_avx2::add_pixels, scattered_avx512::add_pixels);
   std::string name = fmt::format("scattered_gradient {}", product.describe());
   const auto run = [=](const StepArgs& args) {
     auto* const weights = static_cast<float*>(args.workspace);

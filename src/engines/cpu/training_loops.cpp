@@ -7,24 +7,12 @@
 
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/taps.h"
 #include "engines/cpu/vector_loops.h"
 
 namespace cairn {
 
 namespace {
-
-/// The part of a window inside the image along one dim.
-struct Taps {
-  int64_t first, last;  // taps
-  int64_t at;           // position of the first in the image
-};
-Taps taps_of(int64_t position, int64_t size, int64_t stride, int64_t dilation, int64_t pad, int64_t in) {
-  const auto taps = [&](int64_t room) {  // dividing takes longer than a window of few channels
-    return room <= 0 ? 0 : dilation == 1 ? room : (room + dilation - 1) / dilation;
-  };
-  const int64_t start = position * stride - pad, first = taps(-start), last = taps(in - start);
-  return {std::min(first, size), std::max(std::min(first, size), std::min(last, size)), start};
-}
 
 constexpr int64_t kBlock = 64;  // channels whose maxima are kept at a time
 
@@ -258,24 +246,6 @@ CAIRN_VECTORISED(void, add_spread_products,
   }
 }
 
-// Calls visit(offset in x, offset in dy, tap) for every product of one volume's depthwise convolution; each stands for
-// all channels.
-template <class Visit>
-void each_product(const SlideSpec& s, Visit&& visit) {
-  for (int64_t pixel = 0; pixel < s.out_pixels(); ++pixel) {
-    const Taps slices = taps_of(pixel / (s.oh * s.ow), s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
-    const Taps rows = taps_of(pixel / s.ow % s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
-    const Taps columns = taps_of(pixel % s.ow, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
-    for (int64_t d = slices.first; d < slices.last; ++d)
-      for (int64_t h = rows.first; h < rows.last; ++h) {
-        const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
-        for (int64_t w = columns.first; w < columns.last; ++w)
-          visit((row * s.w + columns.at + w * s.dilation_w) * s.in_channels(), pixel * s.channels,
-                ((d * s.kh + h) * s.kw + w) * s.channels);
-      }
-  }
-}
-
 CAIRN_VECTORISED(bool, are_finite, (int64_t count, const float* from)) {
   int32_t others = 0;
   for (int64_t i = 0; i < count; ++i) others |= std::abs(from[i]) <= std::numeric_limits<float>::max() ? 0 : 1;
@@ -317,7 +287,7 @@ void depthwise_input_gradient(Executor& executor, const SlideSpec& s, const floa
     const float *from = dy + image * s.out_pixels() * s.channels + at * filters, *weights = kernel + at * filters;
     for (int64_t pixel = 0; pixel < s.pixels(); ++pixel) std::fill_n(to + pixel * channels, count, 0.f);
     each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
-      add_products(count, filters, from + out, weights + tap, to + in);
+      add_products(count, filters, from + out * s.channels, weights + tap * s.channels, to + in * channels);
     });
   });
 }
@@ -338,9 +308,9 @@ void depthwise_kernel_gradient(Executor& executor, const SlideSpec& s, const flo
     const float* gradient = dy + image * s.out_pixels() * s.channels + at * filters;
     each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
       if (filters == 1)
-        add_products(count, 1, from + in, gradient + out, to + tap);
+        add_products(count, 1, from + in * channels, gradient + out * s.channels, to + tap * s.channels);
       else
-        add_spread_products(count, filters, from + in, gradient + out, to + tap);
+        add_spread_products(count, filters, from + in * channels, gradient + out * s.channels, to + tap * s.channels);
     });
   });
   for (int64_t i = 0; i < size; ++i) {
