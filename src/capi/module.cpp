@@ -78,9 +78,10 @@ bool take_profiles(const std::string& key, const Json& value, Conversion& conver
         for (const Json& size : list) sizes.push_back(number(size));
       lists.push_back(fmt::format("{}", fmt::join(sizes, ",")));
     }
+    std::vector<std::string> repairs;  // lists have none
     conversion.profile_kind = kind;
     conversion.profiles =
-        parse_profiles(kind, fmt::format("{}", fmt::join(lists, kind == ProfileKind::batch ? "," : ";")));
+        parse_profiles(kind, fmt::format("{}", fmt::join(lists, kind == ProfileKind::batch ? "," : ";")), repairs);
     return true;
   }
   return false;

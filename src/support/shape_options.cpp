@@ -256,7 +256,7 @@ std::vector<NamedDims> parse_shape_ranges(const std::string& value) {
   return inputs;
 }
 
-std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) {
+std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value, std::vector<std::string>& repairs) {
   const char* allowed = kind == ProfileKind::batch ? "0123456789, -" : "0123456789,; -";
   if (size_t bad = value.find_first_not_of(allowed); bad != std::string::npos)
     bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)),
@@ -264,6 +264,8 @@ std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value) 
                                            : "separate sizes by ',' and profiles by ';': \"224,224;448,448\"");
   std::vector<Profile> profiles;
   char separator = kind == ProfileKind::batch ? ',' : ';';
+  if (kind == ProfileKind::batch && std::ranges::count(parts_of(value, ','), std::string_view()) > 0)
+    repairs.push_back(fmt::format("{}: the empty sizes in '{}' are left out", option_of(kind), value));
   for (const std::string& part : split_list(value, separator)) {
     Profile profile;
     for (std::string_view item : parts_of(part, ',')) {

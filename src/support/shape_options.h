@@ -33,9 +33,9 @@ std::vector<NamedDims> parse_shape_ranges(const std::string& value);
 /// Which sizes the numbers of a profile give.
 enum class ProfileKind : uint8_t { batch, image, dims };
 using Profile = std::vector<int64_t>;
-/// The value of --dynamic_batch_size, --dynamic_image_size or --dynamic_dims. Throws ReportError: E10003 (form), E10020
+/// The value of --dynamic_batch_size, --dynamic_image_size or --dynamic_dims; empty batch sizes are left out and noted in `repairs`. Throws ReportError: E10003 (form), E10020
 /// (an image has two sizes), E10035 and E10036 (2 to 100 profiles), E10037 (lengths), E10038 (zero), E10039 (twice).
-std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value);
+std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value, std::vector<std::string>& repairs);
 /// For each profile the sizes of every input, with each -1 replaced. `format` is "NCHW", "NHWC", "ND" and so on. Throws
 /// ReportError: E10012, E10018, E10031 (batch), E10019 (image), E10003, E10045 (number of -1), E10040 (none, or a range).
 std::vector<std::vector<std::vector<int64_t>>> fill_profiles(ProfileKind kind, const std::vector<Profile>& profiles,

@@ -117,6 +117,18 @@ TEST(Options, HelpListsEveryOptionWithin100Columns) {
   for (const std::string& line : split_list(help, '\n')) EXPECT_LE(line.size(), 100u) << line;
 }
 
+TEST(Profiles, EmptyBatchSizesAreLeftOutAndTold) {
+  for (const char* value : {"1,2,8,", "1,,2,8", ",1,2,8"}) {
+    std::vector<std::string> repairs;
+    EXPECT_EQ(parse_profiles(ProfileKind::batch, value, repairs), (std::vector<Profile>{{1}, {2}, {8}})) << value;
+    ASSERT_EQ(repairs.size(), 1u) << value;
+    EXPECT_NE(repairs[0].find(fmt::format("'{}'", value)), std::string::npos) << repairs[0];
+  }
+  std::vector<std::string> repairs;
+  parse_profiles(ProfileKind::batch, "1, 2,8", repairs);
+  EXPECT_TRUE(repairs.empty());
+}
+
 TEST(InputShape, NamesMayContainColonsAndValuesBlanksBracketsAndRanges) {
   std::vector<std::string> repairs;
   auto shapes = parse_input_shapes("a:0:1,224, 224,3; b:[1,3,100~1080,-1] ;s:", repairs);

@@ -118,7 +118,7 @@ class Reader {
            "give the inputs with -1 where the size changes: --input_shape=\"x:-1,224,224,3\"");
     if (option.kind == ProfileKind::dims) check_dims();
     job.profile_kind = option.kind;
-    job.profiles = parse_profiles(option.kind, options_.get(option.name));
+    job.profiles = parse_profiles(option.kind, options_.get(option.name), request_.repairs);
   }
 
   std::vector<std::string> out_nodes() const {
