@@ -36,13 +36,15 @@ HELP = """usage: ./dev COMMAND
 Everything needed is installed on first use. Whole output: build/log."""
 
 
-def setup(peers=False, mindspore=False):
+def setup(peers=False, mindspore=False, compiled=True):
+    """`compiled`: a build follows, part of which can be done meanwhile."""
     machine.ensure_packages()
-    machine.ensure_environment(".venv")
-    if peers:
-        machine.ensure_environment(".venv-peers")
-    if mindspore:
-        machine.ensure_environment(".venv-mindspore")
+    names = [".venv", *[".venv-peers"] * peers, *[".venv-mindspore"] * mindspore]
+    environments = (machine.ensure_environment(name) and name for name in names)
+    if compiled:
+        build.compile_beside(environments)
+    else:
+        list(environments)
 
 
 def demo(arguments):
@@ -53,7 +55,7 @@ def demo(arguments):
 
 def test(arguments):
     options = suite.parse(arguments)
-    setup(peers=True, mindspore=options.all)
+    setup(peers=True, mindspore=options.all, compiled=not options.sanitize)
     if options.sanitize:
         for sanitizers, programs in suite.sanitized(options):
             build.sanitized(sanitizers, programs)
@@ -159,7 +161,8 @@ def main():
         return 0 if asked else 2
     start_log(" ".join(sys.argv[1:]))
     os.environ["PATH"] = "/usr/bin" + os.pathsep + os.environ["PATH"]  # Debian's cmake, ninja and g++ are the pinned ones
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    for variable, value in (("CC", "gcc"), ("CXX", "g++"), ("TF_CPP_MIN_LOG_LEVEL", "2")):
+        os.environ.setdefault(variable, value)
     try:
         return command(sys.argv[2:])
     except StepFailed:

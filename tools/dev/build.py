@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from machine import exclusive
@@ -28,6 +29,24 @@ def jobs():
     return max(1, min(len(os.sched_getaffinity(0)), int(memory / 1.5)))
 
 
+def compile_beside(environments):
+    """Compiles what needs no Python package while `environments` makes them one by one (and gives their names), and the adapter
+    as soon as it can be: pip keeps one processor busy at most."""
+
+    def make():
+        for name in environments:
+            if name == ".venv":
+                _adapter()
+
+    with exclusive(BUILD / "compile"), ThreadPoolExecutor(1) as beside:
+        made = beside.submit(make)
+        if not (BUILD / ".ninja_log").exists():
+            with step("compile the library and the commands"):
+                run(["cmake", "-S", ROOT, "-B", BUILD, "-GNinja", "-DCAIRN_PYTHON=OFF", "-DCAIRN_TESTS=ON"])
+                run(["cmake", "--build", BUILD, "-j", jobs(), "--target", "cairn_wheel"])
+        made.result()
+
+
 def build(tests, peers=False):
     """`tests` compiles the C++ tests too; `peers` installs into .venv-peers as well."""
     with exclusive(BUILD / "compile"):
@@ -36,10 +55,14 @@ def build(tests, peers=False):
         if tests:
             with step("compile the tests"):
                 run(["cmake", "--build", BUILD, "-j", jobs()])
-        adapter = _wheel("compile and pack the TensorFlow adapter", TENSORFLOW, BUILD / "tensorflow")
+        adapter = _adapter()
         for name in [".venv", ".venv-peers"] if peers else [".venv"]:
             _install(wheel, ROOT / name)
         _install(adapter, ROOT / ".venv")
+
+
+def _adapter():
+    return _wheel("compile and pack the TensorFlow adapter", TENSORFLOW, BUILD / "tensorflow")
 
 
 def _wheel(title, project, folder, **environment):
