@@ -57,6 +57,44 @@ TEST(CpuFewChannels, EqualsTheReferenceWithItsEpilogue) {
   }
 }
 
+/// x, kernel and result of 16 bits: the sum is rounded before the bias, or the result alone.
+std::string narrow_module(const FewCase& each, const char* type, bool rounds_sum) {
+  const std::string channels = std::string(each.kernel).substr(std::string(each.kernel).rfind(' ') + 1);
+  const std::string sum = rounds_sum ? fmt::format("%r = cast %c {{dtype = {}}} %p = cast %r {{dtype = f32}}", type)
+                                     : "%p = identity %c";
+  return fmt::format(
+      R"(module @m {{ func @main(%x: {0}[{1}], %k: {0}[{2}], %b: f32[{3}]) -> (%z: {0}[*]) {{
+    %v = cast %x {{dtype = f32}} %w = cast %k {{dtype = f32}} %c = conv2d %v, %w {{{4}}} {5} {6}
+    %z = cast %y {{dtype = {0}}} return %z }} }})",
+      type, each.x, each.kernel, channels, each.attributes, sum, each.epilogue);
+}
+
+TEST(CpuFewChannels, TakesElementsOf16Bits) {
+  if (machine_has_matrix_registers()) GTEST_SKIP() << "hardware: matrix registers multiply bf16";
+  std::mt19937_64 random(7);
+  for (const char* type : {"bf16", "f16"})
+    for (const bool rounds_sum : {false, true})
+      for (const FewCase& each : {FewCase{"2, 21, 37, 32", "3, 3, 32, 2", kSame, kBias},
+                                  {"3, 9, 19, 24", "3, 3, 24, 3", "padding = explicit, pads = [0, 2, 1, 0]", kRelu},
+                                  {"1, 30, 33, 13", "5, 3, 13, 3", "dilations = [2, 3]", kClip}}) {
+        const std::string text = narrow_module(each, type, rounds_sum);
+        SCOPED_TRACE(text);
+        const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+        std::vector<Tensor> inputs, one;
+        for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+        const auto wanted = expected->run(inputs);
+        for (int threads : {1, 3}) {
+          const auto model = Model::make(parse(text), {.threads = threads});
+          EXPECT_EQ(kernels_of(*model), "cpu/few_channels ");
+          const auto found = model->run(inputs);
+          const auto wrong = difference(wanted[0], found[0], Precision::accumulate_f32);
+          EXPECT_FALSE(wrong) << *wrong;
+          EXPECT_TRUE(threads == 1 || found[0].same_bits(one[0]));
+          one = found;
+        }
+      }
+}
+
 TEST(CpuFewChannels, LeavesOthersToTheTile) {
   for (const FewCase& each : {FewCase{"1, 21, 37, 32", "3, 3, 32, 5", kSame, kBias},
                               {"1, 21, 37, 32", "1, 1, 32, 2", kSame, kBias},

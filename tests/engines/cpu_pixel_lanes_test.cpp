@@ -76,6 +76,48 @@ TEST(CpuPixelLanes, EqualsTheReferenceWithItsEpilogue) {
   }
 }
 
+/// x, kernel and result of 16 bits.
+std::string narrow_pixel_module(const PixelCase& each, const char* type, bool pools) {
+  std::string text = pixel_module(each, false);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    const size_t at = text.find(from);
+    text.replace(at, from.size(), to);
+  };
+  replace("%x: f32", fmt::format("%x: {}", type)), replace("%k: f32", fmt::format("%k: {}", type));
+  replace("%y: f32", fmt::format("%y: {}", type));
+  replace("%p = conv2d %x, %k", "%v = cast %x {dtype = f32} %w = cast %k {dtype = f32} %p = conv2d %v, %w");
+  const std::string narrow = fmt::format("%n = cast %r {{dtype = {}}} ", type);
+  replace("return", narrow + (pools ? "%y = max_pool2d %n {window = [2, 2], strides = [2, 2]} return" : "%y = identity %n return"));
+  return text;
+}
+
+TEST(CpuPixelLanes, TakesElementsOf16Bits) {
+  if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
+  if (machine_has_matrix_registers()) GTEST_SKIP() << "hardware: matrix registers multiply bf16";
+  std::mt19937_64 random(7);
+  for (const char* type : {"bf16", "f16"})
+    for (const bool pools : {false, true})
+      for (const PixelCase& each : {PixelCase{"2, 28, 28, 1", "5, 5, 1, 6", "padding = valid", "%q = add %p, %b %r = relu %q"},
+                                    {"1, 33, 65, 3", "3, 3, 3, 8", "padding = valid", "%q = add %p, %b %r = relu %q"},
+                                    {"2, 70, 41, 2", "3, 5, 2, 3", "strides = [1, 3]", "%r = clip %p {low = -0.5, high = 0.7}"}}) {
+        const std::string text = narrow_pixel_module(each, type, pools);
+        SCOPED_TRACE(text);
+        const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+        std::vector<Tensor> inputs, one;
+        for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+        const auto wanted = expected->run(inputs);
+        for (int threads : {1, 3}) {
+          const auto model = Model::make(parse(text), {.threads = threads});
+          EXPECT_EQ(kernels_of(*model), pools ? "cpu/pixel_lanes and max_pool " : "cpu/pixel_lanes ");
+          const auto found = model->run(inputs);
+          const auto wrong = difference(wanted[0], found[0], Precision::accumulate_f32);
+          EXPECT_FALSE(wrong) << *wrong;
+          EXPECT_TRUE(threads == 1 || found[0].same_bits(one[0]));
+          one = found;
+        }
+      }
+}
+
 TEST(CpuPixelLanes, LeavesOthersToTheTile) {
   for (const PixelCase& each : {PixelCase{"1, 21, 37, 1", "5, 5, 1, 9", "padding = same", kRelu},
                                 {"1, 21, 37, 5", "5, 5, 5, 4", "padding = same", kRelu},

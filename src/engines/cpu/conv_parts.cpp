@@ -290,19 +290,21 @@ Refusal refuses_bias(const Epilogue& epilogue) {
   return epilogue.bias && !(bias && bias->dtype() == kF32) ? Refusal("bias is no constant of f32") : std::nullopt;
 }
 
-/// How many groups to compute as one convolution: matrix registers take 32 elements of bf16 by 16 results, however many of them are 0.
-/// The least time, and of equal ones the fewest parts.
+/// How many groups to compute as one convolution of pairs of bf16: a vector has 16 results, and matrix registers take 32 elements by 16
+/// results, however many of them are 0. The least time, and of equal ones the fewest parts.
 int64_t groups_to_merge(const Group& group, const Node& node, int64_t groups, ConvSpec spec) {
   const Form x_form = form_in(group, node.inputs[0]), weights = form_in(group, node.inputs[1]);
-  if (x_form != Form::brains || !constant_of(node.inputs[1])) return 1;
+  if (x_form != Form::brains || !machine_has_brain_products() || !constant_of(node.inputs[1])) return 1;
   if (weights != Form::brains && weights_precision(group, node.inputs[1], x_form) != Form::brains) return 1;
   int64_t best = 1, least = INT64_MAX;
   for (int64_t merged = 1; merged <= groups && merged * spec.ic <= 64; merged *= 2) {
     ConvSpec all = spec;
     all.ic = merged * spec.ic / 2, all.arithmetic = Arithmetic::pairs;
-    const bool fits = groups % merged == 0 && merged * spec.ic % 2 == 0;
-    if (!fits || !Conv::suits_matrix_registers(all, machine_isa())) continue;
-    const int64_t time = groups / merged * ((merged * spec.ic + 31) / 32) * ((merged * spec.oc + 15) / 16);
+    const bool even = merged * spec.ic % 2 == 0;
+    if (groups % merged != 0 || (!even && merged > 1)) continue;
+    const bool registers = even && Conv::suits_matrix_registers(all, machine_isa());
+    const int64_t steps = registers ? (all.ic + 15) / 16 : even ? all.ic : spec.ic;
+    const int64_t time = groups / merged * steps * ((merged * spec.oc + 15) / 16);
     if (time <= least) best = merged, least = time;
   }
   return best;

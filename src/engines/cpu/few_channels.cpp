@@ -1,9 +1,12 @@
 #include "engines/cpu/few_channels.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/narrow.h"
 #include "support/memory.h"
 #include "support/target.h"
 
@@ -19,10 +22,20 @@ struct FewChannels {
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, dilation_h, dilation_w, pad_top, pad_left;
   int64_t columns, padded, step;  // of the kernel, whole vectors of them, floats between columns of products
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;  // as in ConvSpec
+  NarrowEpilogue narrow;
+
+  bool has_narrow_result() const { return is_narrow(narrow.result); }
+  int64_t row() const { return w * ic; }  // elements of x
 };
 
-using ComputeRows = void (*)(const FewChannels&, int64_t, int64_t, const float*, const float*, const float*, float*,
-                             float*, float*);
+/// Memory of one worker.
+struct FewScratch {
+  float *products, *sums, *wide, *made;  // a row of x widened, and results before they are rounded
+};
+
+using ComputeRows = void (*)(const FewChannels&, int64_t, int64_t, const char*, const float*, const float*, const FewScratch&,
+                             char*);
 
 namespace few_plain {
 #define CAIRN_FLOATS 4
@@ -73,8 +86,30 @@ Refusal read_few_channels(const Contraction& contraction, FewChannels& few) {
   return std::nullopt;
 }
 
+/// Elements of 16 bits.
+Refusal read_few_forms(const Group& group, const Contraction& contraction, FewChannels& few) {
+  const Value *x = contraction.node->inputs[0], *weights = contraction.node->inputs[1];
+  if (auto reason = not_floats(group)) return reason;
+  few.x_form = form_in(group, x), few.weights_form = form_in(group, weights);
+  few.precision = weights_precision(group, weights, few.x_form), few.narrow = narrow_of(group, contraction.epilogue);
+  if (precision_in(group, x) != Form::floats) return "rounds what it does not pack";
+  if (few.x_form == Form::brains && machine_has_matrix_registers()) return "matrix registers multiply bf16";
+  return std::nullopt;
+}
+
+Refusal read_few(const Group& group, FewChannels& few) {
+  const auto contraction = as_contraction(group);
+  if (!contraction || contraction->stored) return "is another operation";
+  if (auto reason = read_few_channels(*contraction, few)) return reason;
+  return read_few_forms(group, *contraction, few);
+}
+
 /// [ic, padded], from a kernel [taps, ic, oc].
-void pack_columns(const FewChannels& few, const float* kernel, float* to) {
+void pack_columns(const FewChannels& few, const void* elements, float* to) {
+  std::vector<float> floats(static_cast<size_t>(few.columns * few.ic));
+  widen(few.weights_form, std::ssize(floats), elements, floats.data());
+  round_to(few.precision, std::ssize(floats), floats.data());
+  const float* kernel = floats.data();
   std::fill_n(to, few.ic * few.padded, 0.f);
   for (int64_t tap = 0; tap < few.kh * few.kw; ++tap)
     for (int64_t i = 0; i < few.ic; ++i)
@@ -84,38 +119,54 @@ void pack_columns(const FewChannels& few, const float* kernel, float* to) {
 }  // namespace
 
 Refusal refuses_few_channels(const Group& group) {
-  const auto contraction = as_contraction(group);
-  if (!contraction || contraction->stored) return "is another operation";
-  if (auto reason = not_f32(group)) return reason;
   FewChannels few;
-  return read_few_channels(*contraction, few);
+  return read_few(group, few);
 }
 
 std::unique_ptr<Step> make_few_channels(const Group& group, MakeContext& context) {
+  constexpr int64_t kMostChannels = 4;
   const Contraction contraction = *as_contraction(group);
   FewChannels few;
-  read_few_channels(contraction, few);
+  read_few(group, few);
   const size_t x = index_of(group, contraction.node->inputs[0]), kernel = index_of(group, contraction.node->inputs[1]);
   const Value* bias = contraction.epilogue.bias;
   const size_t bias_at = bias ? index_of(group, bias) : 0;
+  const Form bias_form = bias ? form_in(group, bias) : Form::floats;
   const int64_t threads = std::max(1, context.threads);
   const int64_t rows = std::clamp<int64_t>(few.oh / (4 * threads), 4, 32), bands = (few.oh + rows - 1) / rows;
-  const size_t packed = whole_lines(static_cast<size_t>(few.ic * few.padded) * sizeof(float));
-  const size_t products = whole_lines(static_cast<size_t>(few.columns * few.step) * sizeof(float));
-  const size_t each = products + whole_lines(static_cast<size_t>(few.oc * rows * few.ow) * sizeof(float));
+  const auto bytes = [](int64_t floats) { return whole_lines(static_cast<size_t>(floats) * sizeof(float)); };
+  const size_t packed = bytes(few.ic * few.padded), products = bytes(few.columns * few.step);
+  const Tensor* constant = constant_of(contraction.node->inputs[1]);
+  std::shared_ptr<const void> weights_kept;
+  CallOptions options;
+  if (constant) {
+    weights_kept = context.packer.packed(*constant, fmt::format("few_channels {}x{} of {}", few.ic, few.padded, to_string(few.precision)), packed,
+                                         [&](void* to) { pack_columns(few, constant->data(), static_cast<float*>(to)); });
+    options.unread.push_back(kernel);
+  }
+  const size_t sums = bytes(few.oc * rows * few.ow), wide = is_narrow(few.x_form) ? bytes(few.row()) : 0;
+  const size_t each = products + sums + wide + (few.has_narrow_result() ? sums : 0);
   const auto run = [=, compute = compute_few_rows()](const StepArgs& args) {
     char* const workspace = static_cast<char*>(args.workspace);
-    auto* const weights = reinterpret_cast<float*>(workspace);
-    pack_columns(few, input(args, kernel), weights);
+    const auto* weights = static_cast<const float*>(weights_kept.get());
+    if (!weights) {
+      pack_columns(few, args.inputs[kernel], reinterpret_cast<float*>(workspace));
+      weights = reinterpret_cast<const float*>(workspace);
+    }
+    float start[kMostChannels] = {};
+    if (bias) widen(bias_form, few.oc, args.inputs[bias_at], start);
     args.executor.run(static_cast<int>(few.n * bands), [&](int chunk, int worker) {
       const int64_t image = chunk / bands, first = chunk % bands * rows;
       char* const own = workspace + packed + static_cast<size_t>(worker) * each;
-      compute(few, first, std::min(few.oh, first + rows), input(args, x) + image * few.h * few.w * few.ic, weights,
-              bias ? input(args, bias_at) : nullptr, reinterpret_cast<float*>(own),
-              reinterpret_cast<float*>(own + products), output(args) + image * few.oh * few.ow * few.oc);
+      const auto at = [&](size_t place) { return reinterpret_cast<float*>(own + place); };
+      const FewScratch scratch{at(0), at(products), at(products + sums), at(products + sums + wide)};
+      compute(few, first, std::min(few.oh, first + rows),
+              input<char>(args, x) + image * few.h * few.row() * bytes_of(few.x_form), weights, bias ? start : nullptr,
+              scratch, output<char>(args) + image * few.oh * few.ow * few.oc * bytes_of(few.narrow.result));
     });
   };
-  return call("few_channels", run, {.workspace = packed + each * static_cast<size_t>(threads)});
+  options.workspace = packed + each * static_cast<size_t>(threads);
+  return call("few_channels", run, std::move(options));
 }
 
 }  // namespace cairn

@@ -47,19 +47,25 @@ void add_products(const FewChannels& s, int64_t h, int64_t first, int64_t last, 
 }
 
 /// Rows [first, last) of the results of one image.
-void compute_rows(const FewChannels& s, int64_t first, int64_t last, const float* x, const float* weights,
-                  const float* bias, float* products, float* sums, float* y) {
+void compute_rows(const FewChannels& s, int64_t first, int64_t last, const char* x, const float* weights,
+                  const float* bias, const FewScratch& scratch, char* y) {
   const int64_t each = (last - first) * s.ow;
+  float* const sums = scratch.sums;
   std::fill_n(sums, s.oc * each, 0.f);
   const int64_t end = std::min(s.h, last + (s.kh - 1) * s.dilation_h - s.pad_top);
   for (int64_t h = std::max<int64_t>(0, first - s.pad_top); h < end; ++h) {
-    multiply_row(s, x + h * s.w * s.ic, weights, products);
-    add_products(s, h, first, last, products, sums);
+    const char* const row = x + h * s.row() * bytes_of(s.x_form);
+    if (is_narrow(s.x_form)) widen(s.x_form, s.row(), row, scratch.wide);
+    multiply_row(s, is_narrow(s.x_form) ? scratch.wide : reinterpret_cast<const float*>(row), weights, scratch.products);
+    add_products(s, h, first, last, scratch.products, sums);
   }
-  float* to = y + first * s.ow * s.oc;
+  if (s.narrow.rounds_sum) round_to(s.narrow.result, s.oc * each, sums);
+  char* const result = y + first * s.ow * s.oc * bytes_of(s.narrow.result);
+  float* const to = s.has_narrow_result() ? scratch.made : reinterpret_cast<float*>(result);
   for (int64_t c = 0; c < s.oc; ++c)
     for (int64_t i = 0; i < each; ++i) {
       const float value = sums[c * each + i] + (bias ? bias[c] : 0.f), high = value > s.high ? s.high : value;
       to[i * s.oc + c] = high < s.low ? s.low : high;
     }
+  if (s.has_narrow_result()) narrow(s.narrow.result, s.oc * each, to, result);
 }

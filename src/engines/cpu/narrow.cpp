@@ -187,7 +187,7 @@ void pack_rounded_rows(Form precision, const float* from, int64_t rows, int64_t 
   for (int64_t first = 0; first < rows; first += kRows, to += kRows * width) {
     const int64_t count = std::min(kRows, rows - first);
     pack_float_rows(from + first * row_step, count, row_step, columns, column_step, width, to);
-    precision == Form::halves ? round_to_halves(count * width, to) : round_to_brains(count * width, to);
+    round_to(precision, count * width, to);
   }
 }
 
@@ -207,6 +207,11 @@ void narrow(Form form, int64_t count, const float* from, void* to) {
   if (form == Form::halves) return round_halves(count, from, static_cast<uint16_t*>(to));
   if (form == Form::brains) return round_brains(count, from, static_cast<uint16_t*>(to));
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void round_to(Form form, int64_t count, float* values) {
+  if (form == Form::halves) return round_to_halves(count, values);
+  if (form == Form::brains) round_to_brains(count, values);
 }
 
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,

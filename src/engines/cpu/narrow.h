@@ -49,6 +49,8 @@ constexpr float wide_half(uint16_t half) {
 void widen(Form form, int64_t count, const void* from, float* to);
 /// Copies floats, or rounds them to nearest even.
 void narrow(Form form, int64_t count, const float* from, void* to);
+/// Floats rounded to the form's elements, in place.
+void round_to(Form form, int64_t count, float* values);
 
 /// Rows of `width` floats from a matrix of any strides; missing columns are 0. Floats are rounded to `precision`.
 void pack_rows(Form form, const void* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,

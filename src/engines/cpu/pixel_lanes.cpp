@@ -8,6 +8,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/narrow.h"
 #include "engines/cpu/vector_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
@@ -28,10 +29,31 @@ struct PixelLanes {
       step;  // floats of a channel's every stride_w-th column, of a row of them all, of a channel's sums
   std::array<int64_t, kMostPlaces> places;  // of each column of the window and channel, in a row
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
+  Form x_form = Form::floats, weights_form = Form::floats, precision = Form::floats;  // as in ConvSpec
+  Form result = Form::floats;
 
   int64_t taps() const { return kh * kw * ic; }
+  /// The rows of the image that rows [first, last) of results read.
+  std::pair<int64_t, int64_t> read_by(int64_t first, int64_t last) const {
+    const int64_t begin = first * (pools ? 2 : 1) * stride_h - pad_top;
+    return {std::clamp<int64_t>(begin, 0, h), std::clamp<int64_t>(begin + rows_of(last - first), 0, h)};
+  }
   /// Rows of the image, with its border, that so many rows of results read.
   int64_t rows_of(int64_t count) const { return (count * (pools ? 2 : 1) - 1) * stride_h + (kh - 1) * dilation_h + 1; }
+};
+
+/// The rows of an image.
+struct ImageRows {
+  const char* data;
+  Form form;
+  int64_t row;  // elements
+
+  /// The address of the image as floats, of which those rows are there; `wide` has room for them.
+  const float* floats(std::pair<int64_t, int64_t> rows, float* wide) const {
+    if (form == Form::floats) return reinterpret_cast<const float*>(data);
+    widen(form, (rows.second - rows.first) * row, data + rows.first * row * bytes_of(form), wide);
+    return wide - rows.first * row;
+  }
 };
 
 using ComputePixels = void (*)(const PixelLanes&, int64_t, int64_t, const float*, const float*, const float*, float*,
@@ -89,8 +111,9 @@ bool is_padded(const SlideSpec& s) {
 }
 
 bool is_finite(const Tensor* kernel) {
-  if (!kernel || kernel->dtype() != kF32) return false;
-  const auto values = kernel->values<float>();
+  if (!kernel) return false;
+  std::vector<float> values(static_cast<size_t>(kernel->count()));
+  widen(form_of(kernel->dtype()), kernel->count(), kernel->data(), values.data());
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
@@ -131,8 +154,34 @@ Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, Pixel
   return std::nullopt;
 }
 
+/// Elements of 16 bits.
+Refusal read_pixel_forms(const Group& group, const Contraction& contraction, PixelLanes& p) {
+  const Value *x = contraction.node->inputs[0], *weights = contraction.node->inputs[1];
+  if (auto reason = not_floats(group)) return reason;
+  const NarrowEpilogue narrow = narrow_of(group, contraction.epilogue);
+  p.x_form = form_in(group, x), p.weights_form = form_in(group, weights), p.result = narrow.result;
+  p.precision = weights_precision(group, weights, p.x_form);
+  if (precision_in(group, x) != Form::floats) return "rounds what it does not pack";
+  if (p.x_form == Form::brains && machine_has_matrix_registers()) return "matrix registers multiply bf16";
+  if (narrow.rounds_sum) return "a sum is rounded before the bias";
+  return std::nullopt;
+}
+
+Refusal read_pixels(const Group& group, PixelLanes& p) {
+  const Node* pool = pairing(group);
+  const auto contraction = pixel_contraction(group, pool);
+  if (!contraction || contraction->stored) return "is another operation";
+  if (auto reason = not_floats(group)) return reason;
+  if (auto reason = read_pixel_lanes(*contraction, pool, p)) return reason;
+  return read_pixel_forms(group, *contraction, p);
+}
+
 /// [taps, kMostOutputs], from a kernel [taps, oc].
-void pack_pixel_weights(const PixelLanes& p, const float* kernel, float* to) {
+void pack_pixel_weights(const PixelLanes& p, const void* elements, float* to) {
+  std::vector<float> floats(static_cast<size_t>(p.taps() * p.oc));
+  widen(p.weights_form, std::ssize(floats), elements, floats.data());
+  round_to(p.precision, std::ssize(floats), floats.data());
+  const float* kernel = floats.data();
   for (int64_t tap = 0; tap < p.taps(); ++tap, kernel += p.oc, to += kMostOutputs)
     std::fill(std::copy_n(kernel, p.oc, to), to + kMostOutputs, 0.f);
 }
@@ -140,12 +189,8 @@ void pack_pixel_weights(const PixelLanes& p, const float* kernel, float* to) {
 }  // namespace
 
 Refusal refuses_pixel_lanes(const Group& group) {
-  const Node* pool = pairing(group);
-  const auto contraction = pixel_contraction(group, pool);
-  if (!contraction || contraction->stored) return "is another operation";
-  if (auto reason = not_f32(group)) return reason;
   PixelLanes p;
-  return read_pixel_lanes(*contraction, pool, p);
+  return read_pixels(group, p);
 }
 
 std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context) {
@@ -153,42 +198,50 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
   const Node* pool = pairing(group);
   const Contraction contraction = *pixel_contraction(group, pool);
   PixelLanes p;
-  read_pixel_lanes(contraction, pool, p);
+  read_pixels(group, p);
   const size_t x = index_of(group, contraction.node->inputs[0]), kernel = index_of(group, contraction.node->inputs[1]);
   const Value* bias = contraction.epilogue.bias;
   const size_t bias_at = bias ? index_of(group, bias) : 0;
+  const Form bias_form = bias ? form_in(group, bias) : Form::floats;
   const size_t weights_size = whole_lines(static_cast<size_t>(p.taps() * kMostOutputs) * sizeof(float));
   const Tensor* constant = constant_of(contraction.node->inputs[1]);
   std::shared_ptr<const void> packed;
   CallOptions options;
   if (constant) {
     packed = context.packer.packed(*constant, "pixel_lanes", weights_size, [&](void* to) {
-      pack_pixel_weights(p, constant->values<float>().data(), static_cast<float*>(to));
+      pack_pixel_weights(p, constant->data(), static_cast<float*>(to));
     });
     options.unread.push_back(kernel);
   }
   const int64_t threads = std::max(1, context.threads), rows = std::min(kRows, p.made_h);
   const int64_t bands = (p.made_h + rows - 1) / rows;
   const bool brief = p.n * p.oh * p.ow * p.taps() / 16 * p.oc < kBriefTaps;
-  const size_t columns = whole_lines(static_cast<size_t>(p.rows_of(rows) * p.row) * sizeof(float));
-  const size_t each = columns + whole_lines(static_cast<size_t>(3 * kMostOutputs * p.step) * sizeof(float));
+  const auto bytes = [](int64_t floats) { return whole_lines(static_cast<size_t>(floats) * sizeof(float)); };
+  const size_t columns = bytes(p.rows_of(rows) * p.row), sums = bytes(3 * kMostOutputs * p.step);
+  const size_t wide = is_narrow(p.x_form) ? bytes(p.rows_of(rows) * p.w * p.ic) : 0;
+  const size_t each = columns + sums + wide + (is_narrow(p.result) ? bytes(rows * p.made_w * p.oc) : 0);
   options.workspace = weights_size + each * static_cast<size_t>(threads);
   const auto run = [=, compute = compute_pixels()](const StepArgs& args) {
     char* const workspace = static_cast<char*>(args.workspace);
     const auto* weights = static_cast<const float*>(packed.get());
     if (!weights) {
-      pack_pixel_weights(p, input(args, kernel), reinterpret_cast<float*>(workspace));
+      pack_pixel_weights(p, args.inputs[kernel], reinterpret_cast<float*>(workspace));
       weights = reinterpret_cast<const float*>(workspace);
     }
     float start[kMostOutputs] = {};
-    if (bias) std::copy_n(input(args, bias_at), p.oc, start);
+    if (bias) widen(bias_form, p.oc, args.inputs[bias_at], start);
     Executor& executor = brief || args.executor.width() > threads ? serial_executor() : args.executor;
     executor.run(static_cast<int>(p.n * bands), [&](int chunk, int worker) {
-      const int64_t image = chunk / bands, first = chunk % bands * rows;
+      const int64_t image = chunk / bands, first = chunk % bands * rows, last = std::min(p.made_h, first + rows);
       char* const own = workspace + weights_size + static_cast<size_t>(worker) * each;
-      compute(p, first, std::min(p.made_h, first + rows), input(args, x) + image * p.h * p.w * p.ic, weights, start,
-              reinterpret_cast<float*>(own), reinterpret_cast<float*>(own + columns),
-              output(args) + image * p.made_h * p.made_w * p.oc);
+      const auto at = [&](size_t place) { return reinterpret_cast<float*>(own + place); };
+      const ImageRows from{input<char>(args, x) + image * p.h * p.w * p.ic * bytes_of(p.x_form), p.x_form, p.w * p.ic};
+      const int64_t made = p.made_w * p.oc;
+      char* const to = output<char>(args) + (image * p.made_h + first) * made * bytes_of(p.result);
+      float* const y = is_narrow(p.result) ? at(columns + sums + wide) : reinterpret_cast<float*>(to);
+      compute(p, first, last, from.floats(p.read_by(first, last), at(columns + sums)), weights, start, at(0), at(columns),
+              y - first * made);
+      if (is_narrow(p.result)) narrow(p.result, (last - first) * made, y, to);
     });
   };
   return call(pool ? "pixel_lanes and max_pool" : "pixel_lanes", run, std::move(options));
