@@ -8,6 +8,7 @@
 #include "plan/batch_slices.h"
 #include "plan/items.h"
 #include "plan/keep_narrow.h"
+#include "plan/narrow_scans.h"
 #include "plan/scans.h"
 
 namespace cairn {
@@ -169,6 +170,10 @@ bool prepare(const Module& module, Function& function, const PlanOptions& option
   decomposed = decompose(module, function, options, like);
   changed = !decomposed.empty() || changed;
   changed = keep_narrow(function.body) || changed;
+  if (on_host && narrow_scans(function.body)) {
+    keep_narrow(function.body);
+    changed = true;
+  }
   const bool in_loop = options.first_that_stays != SIZE_MAX;
   if (on_host && !in_loop && !options.every_value && function.updates.empty())
     changed = slice_batches(function.body) || changed;

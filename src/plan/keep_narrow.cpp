@@ -16,25 +16,10 @@ bool is_narrow(const Value* value) {
 }
 bool is_float(const Value* value) { return value->type.is_tensor() && value->type.dtype.is_float(); }
 bool is_cast(const Value* value) { return value->producer && value->producer->is("cast"); }
-/// What the value is widened from, or null.
-Value* narrow_source(const Value* value) {
-  if (!is_cast(value) || value->type.dtype != kF32) return nullptr;
-  Value* source = value->producer->inputs[0];
-  return is_narrow(source) && !constant_of(source) ? source : nullptr;
-}
-
 /// Whether elements are moved only.
 bool moves(const Node& node) {
   return makes_no_digits(node) && !node.op->has(kElementwise | kReduction) && !node.op->has(kControl) &&
          node.op->precision == Precision::exact && node.results.size() == 1 && node.result()->type.dtype == kF32;
-}
-
-/// Whether all elements have 16 bits already.
-bool is_representable(const Tensor& tensor, DType dtype) {
-  if (tensor.dtype() != kF32) return false;
-  return std::ranges::all_of(tensor.values<float>(), [&](float value) {
-    return (dtype == kF16 ? half_to_float(float_to_half(value)) : bfloat_to_float(float_to_bfloat(value))) == value;
-  });
 }
 
 /// Whether rounding before it is the same as rounding after it.
@@ -42,6 +27,23 @@ bool is_monotone(const Node& node) {
   constexpr std::string_view kNames[] = {"relu", "neg", "abs", "maximum", "minimum", "select", "identity"};
   return std::find(std::begin(kNames), std::end(kNames), node.op->name) != std::end(kNames);
 }
+
+}  // namespace
+
+Value* narrow_source(const Value* value) {
+  if (!is_cast(value) || value->type.dtype != kF32) return nullptr;
+  Value* source = value->producer->inputs[0];
+  return is_narrow(source) && !constant_of(source) ? source : nullptr;
+}
+
+bool is_representable(const Tensor& tensor, DType dtype) {
+  if (tensor.dtype() != kF32) return false;
+  return std::ranges::all_of(tensor.values<float>(), [&](float value) {
+    return (dtype == kF16 ? half_to_float(float_to_half(value)) : bfloat_to_float(float_to_bfloat(value))) == value;
+  });
+}
+
+namespace {
 
 class Narrowing {
  public:

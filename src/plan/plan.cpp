@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/collective.h"
 #include "ir/control.h"
 #include "plan/at_once.h"
 #include "plan/context.h"

@@ -155,7 +155,7 @@ TEST(CpuRows, normalises_rows) {
       }
     }
     Guarded y(rows * c);
-    layer_norm(serial_executor(), rows, c, 1e-3f, x.data(), scale.data(), offset.data(), y.data());
+    layer_norm(serial_executor(), FormedRows{rows, c}, 1e-3f, x.data(), scale.data(), offset.data(), y.data());
     EXPECT_LT(worst_difference(y.values(), expected, 1), 1e-5) << c;
     EXPECT_TRUE(y.intact());
   }

@@ -399,5 +399,44 @@ TEST(Scans, ThoseThatDoNotDependOnEachOtherRunAtOnce) {
   }
 }
 
+/// h = bf16(x[t] + h * 0.75) for each t: exact sums, so that results are the same bits everywhere.
+TEST(Scans, CarryReadAndStackTheElementsOf16BitsThatTheyAreWidenedFrom) {
+  const Module module = parse(R"(module @m { func @main(%x: f32[6, 2, 8]) -> (%y: f32[?, 2, 8], %h: f32[2, 8]) {
+    %n = cast %x {dtype = bf16} : bf16[6, 2, 8]
+    %v = cast %n {dtype = f32} : f32[6, 2, 8]
+    %zero = constant {value = i64[] (0)} : i64[]
+    %start = constant {value = f32[2, 8] (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)} : f32[2, 8]
+    %empty = list_make %zero {element = f32[2, 8]} : list<f32[2, 8]>
+    %i, %h, %all = while %zero, %start, %empty, %v {carried = 3} : i64[], f32[2, 8], list<f32[2, 8]>
+      region(%i1: i64[], %h1: f32[2, 8], %l1: list<f32[2, 8]>, %x1: f32[6, 2, 8]) {
+        %last = constant {value = i64[] (6)} : i64[]
+        %more = less %i1, %last : bool[]
+        yield %more
+      }
+      region(%i2: i64[], %h2: f32[2, 8], %l2: list<f32[2, 8]>, %x2: f32[6, 2, 8]) {
+        %one = constant {value = i64[] (1)} : i64[]
+        %next = add %i2, %one : i64[]
+        %row = gather %x2, %i2 : f32[2, 8]
+        %part = constant {value = f32[] (0.75)} : f32[]
+        %p = mul %h2, %part : f32[2, 8]
+        %q = add %p, %row : f32[2, 8]
+        %r = cast %q {dtype = bf16} : bf16[2, 8]
+        %new = cast %r {dtype = f32} : f32[2, 8]
+        %longer = list_push %l2, %new : list<f32[2, 8]>
+        yield %next, %new, %longer
+      }
+    %y = list_stack %all : f32[?, 2, 8]
+    return %y, %h
+  } })");
+  const std::string kernels = check(module, {numbers({6, 2, 8}, 1)});
+  EXPECT_EQ(count(kernels, "scan"), 1u) << kernels;
+  const auto plan = Model::make(clone(module), {.threads = 1})->plan(std::vector<Dims>{{6, 2, 8}});
+  for (const PlannedStep& step : plan->steps) {
+    if (!step.scan) continue;
+    for (const auto& param : step.control->regions[0]->params) EXPECT_EQ(param->type.dtype, kBF16);
+    for (const auto& result : step.control->results) EXPECT_EQ(result->type.dtype, kBF16);
+  }
+}
+
 }  // namespace
 }  // namespace cairn

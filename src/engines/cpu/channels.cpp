@@ -22,6 +22,18 @@ int64_t middle_parts(int64_t outer, int64_t middle, int64_t c) {
   return outer * ((c + kSlice - 1) / kSlice) >= kMost ? 1 : std::clamp<int64_t>(middle / kLeast, 1, kMost);
 }
 
+/// Rows of up to kSlice elements of 16 bits, some of which are widened at a time, behind what those before gave.
+void reduce_narrow(Form form, bool largest, int64_t rows, int64_t step, float scale, const uint16_t* x, int64_t count, float* y) {
+  constexpr int64_t kRows = 48;
+  alignas(64) float wide[(kRows + 1) * kSlice];
+  for (int64_t row = 0; row < rows;) {
+    const int64_t before = row > 0, many = std::min(rows - row, kRows);
+    for (int64_t i = 0; i < many; ++i) widen(form, count, x + (row + i) * step, wide + (before + i) * count);
+    row += many;
+    vector_loops().reduce_channels(largest, before + many, count, row == rows ? scale : 1.f, wide, row == rows ? y : wide, 0, count);
+  }
+}
+
 }  // namespace
 
 size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c) {
@@ -32,9 +44,9 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c) {
 }
 
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
-                   const float* x, float* y, float* workspace) {
+                   const void* x, float* y, float* workspace, Form form) {
   if (folds_rows(outer, middle, c)) {
-    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded);
+    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded, form);
     vector_loops().reduce_channels(largest, kFolded, c, scale, workspace, y, 0, c);
     return;
   }
@@ -43,8 +55,13 @@ void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t midd
   for_each(executor, outer * parts * slices, middle / parts * kSlice, [&](int64_t i) {
     const int64_t slice = i % slices, part = i / slices % parts, o = i / slices / parts;
     const int64_t first = middle * part / parts, last = middle * (part + 1) / parts;
-    vector_loops().reduce_channels(largest, last - first, c, parts == 1 ? scale : 1.f, x + (o * middle + first) * c,
-                                   to + (o * parts + part) * c, slice * kSlice, std::min(c, (slice + 1) * kSlice));
+    const int64_t begin = slice * kSlice, end = std::min(c, begin + kSlice), at = (o * middle + first) * c;
+    const float factor = parts == 1 ? scale : 1.f;
+    float* const result = to + (o * parts + part) * c;
+    if (is_narrow(form))
+      reduce_narrow(form, largest, last - first, c, factor, static_cast<const uint16_t*>(x) + at + begin, end - begin, result + begin);
+    else
+      vector_loops().reduce_channels(largest, last - first, c, factor, static_cast<const float*>(x) + at, result, begin, end);
   });
   if (parts > 1)
     for (int64_t o = 0; o < outer; ++o)
@@ -57,10 +74,21 @@ void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, floa
   });
 }
 
-void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
-                const float* offset, float* y) {
-  for_each(executor, rows, c * 4,
-           [&](int64_t row) { vector_loops().layer_norm_row(c, epsilon, x + row * c, scale, offset, y + row * c); });
+void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale, const float* offset,
+                void* y) {
+  const int64_t c = forms.c, least = std::max<int64_t>(1, (4 << 10) / std::max<int64_t>(1, c));
+  const int64_t each = std::max(least, forms.rows / (executor.width() * 8));
+  executor.run(static_cast<int>((forms.rows + each - 1) / each), [&](int chunk, int worker) {
+    for (int64_t row = chunk * each; row < std::min(forms.rows, (chunk + 1) * each); ++row) {
+      const char* const from = static_cast<const char*>(x) + row * c * bytes_of(forms.x);
+      char* const to = static_cast<char*>(y) + row * c * bytes_of(forms.y);
+      float* const own = forms.scratch + worker * c;
+      if (is_narrow(forms.x)) widen(forms.x, c, from, own);
+      vector_loops().layer_norm_row(c, epsilon, is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from), scale, offset,
+                                    is_narrow(forms.y) ? own : reinterpret_cast<float*>(to));
+      if (is_narrow(forms.y)) narrow(forms.y, c, own, to);
+    }
+  });
 }
 
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y) {

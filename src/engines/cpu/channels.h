@@ -3,13 +3,14 @@
 
 #include <cstdint>
 
+#include "engines/cpu/narrow.h"
 #include "support/executor.h"
 
 namespace cairn {
 
-/// y[o, c] = sum (times `scale`) or maximum of x[o, :, c]. `workspace`: reduce_workspace() bytes.
+/// y[o, c] = sum (times `scale`) or maximum of x[o, :, c], whose elements have this form. `workspace`: reduce_workspace() bytes.
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
-                   const float* x, float* y, float* workspace);
+                   const void* x, float* y, float* workspace, Form form = Form::floats);
 /// Whether many rows of few channels are reduced as fewer rows of more channels (kFolded rows in one).
 inline bool folds_rows(int64_t outer, int64_t middle, int64_t c) {
   return outer == 1 && c > 1 && c < 8 && middle % 16 == 0;
@@ -19,9 +20,16 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 /// y[row] = sum (times `scale`) or maximum of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
+/// Rows of so many elements of these forms. Where one has 16 bits, `scratch` has a row of floats for each worker.
+struct FormedRows {
+  int64_t rows, c;
+  Form x = Form::floats, y = Form::floats;
+  float* scratch = nullptr;
+  bool narrow() const { return is_narrow(x) || is_narrow(y); }
+};
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row; both null: 1 and 0.
-void layer_norm(Executor& executor, int64_t rows, int64_t c, float epsilon, const float* x, const float* scale,
-                const float* offset, float* y);
+void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale, const float* offset,
+                void* y);
 
 /// softmax, or its logarithm, of each row; rows of -inf give NaN. y may be x.
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "engines/cpu/activated.h"
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/integers.h"
@@ -146,6 +147,8 @@ class Proposer {
     for (const auto& node : block_.nodes)
       if (node->is("conv2d") && node->result()->type.is_static() && is_depthwise(*node)) separable(*node);
     for (const auto& node : block_.nodes)
+      if ((node->is("conv2d") || node->is("matmul")) && is_float(node->result()) && !taken(*node)) activated(*node);
+    for (const auto& node : block_.nodes)
       if (!node->results.empty() && !taken(*node) && makes_weight_gradient(*node)) updated(*node);
     // In reverse order: when two contractions feed one addition, the later one takes it as epilogue and reads the
     // result of the earlier one.
@@ -153,6 +156,7 @@ class Proposer {
       const bool pools = is_pooling(**node) && is_float((*node)->result()) && !casts_for(**node).empty();
       if (pools || takes_epilogue(**node)) extended(**node);
       if (is_integer_contraction(**node)) integers(**node);
+      if (((*node)->op->has(kReduction) || (*node)->is("layer_norm")) && (*node)->results.size() == 1) with_casts(**node);
     }
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
@@ -262,6 +266,18 @@ class Proposer {
     extended(node, rounds ? Casts::widening : Casts::none);
   }
 
+  // Groups a reduction or normalisation with the casts around it.
+  void with_casts(const Node& node) {
+    if (taken(node) || !is_float(node.result())) return;
+    std::vector<const Node*> nodes = casts_for(node);
+    nodes.push_back(&node);
+    const Node* next = uses_.single(node.result()) ? uses_.users(node.result()).front() : nullptr;
+    if (next && next->is("cast") && is_float(next->result()) && !taken(*next)) nodes.push_back(next);
+    if (nodes.size() == 1) return;
+    Group group = make_group(in_order(std::move(nodes)), uses_);
+    if (!refuses_reduction(group) || !refuses_layer_norm(group)) take(std::move(group));
+  }
+
   // The 1x1 convolution and its epilogue that make the value for its only user.
   std::vector<const Node*> product_before(const Value* value) const {
     constexpr int kMostSteps = 10;
@@ -296,6 +312,30 @@ class Proposer {
         Group group = make_group(in_order(std::move(nodes)), uses_);
         if (!refuses_separable(group)) return take(std::move(group));
       }
+  }
+
+  // Groups a contraction in 16 bits with the element-wise nodes that alone read its result, and each other's, to the one that others read.
+  void activated(const Node& node) {
+    constexpr size_t kMost = 32;
+    std::vector<const Node*> nodes = casts_for(node);
+    if (nodes.empty()) return;
+    if (const Node* stored = stored_operand(node)) nodes.push_back(stored);
+    nodes.push_back(&node);
+    const size_t before = nodes.size() - 1;
+    std::vector<const Node*> whole;
+    while (nodes.size() < kMost) {
+      const Node* next = nullptr;  // the first that reads what the nodes make
+      for (size_t i = before; i < nodes.size(); ++i)
+        for (const Node* user : uses_.users(nodes[i]->result(0)))
+          if (!contains(nodes, user) && (!next || places_.of(*user) < places_.of(*next))) next = user;
+      if (!next || taken(*next) || !ElementwiseProgram::takes(*next) || next->result()->type.shape != node.result()->type.shape) break;
+      nodes.push_back(next);
+      const auto stays = [&](const Node* each) { return each == next || !leaves(*each, nodes); };
+      if (!is_widening(*next) && std::all_of(nodes.begin() + static_cast<std::ptrdiff_t>(before), nodes.end(), stays)) whole = nodes;
+    }
+    if (whole.empty() || contains(with_epilogue(node, Casts::widening).nodes, whole.back())) return;
+    Group group = make_group(in_order(std::move(whole)), uses_);
+    if (!refuses_activated(group)) take(std::move(group));
   }
 
   // The maximum pooling that alone reads the value.
@@ -743,9 +783,9 @@ std::optional<Contraction> as_contraction(const Group& group) {
   return found && group.outputs[0] == found->result ? found : std::nullopt;
 }
 
-std::optional<Contraction> as_pooling(const Group& group) {
+std::optional<Contraction> as_rounded(const Group& group) {
   const size_t start = start_of(group);
-  if (!is_pooling(*group.nodes[start]) || group.outputs.size() != 1) return std::nullopt;
+  if (group.outputs.size() != 1 || group.nodes[start]->results.size() != 1) return std::nullopt;
   const auto found = read_epilogue(group, start);
   const bool plain = found && group.outputs[0] == found->result && !found->epilogue.bias && !found->epilogue.residual &&
                      !found->epilogue.activation;

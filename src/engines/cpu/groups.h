@@ -79,8 +79,8 @@ std::vector<Group> propose_groups(const Block& block, const Uses& uses, Refuses 
 
 /// The group read as a contraction with epilogue, or nothing.
 std::optional<Contraction> as_contraction(const Group& group);
-/// The same of a pooling, whose epilogue has casts alone.
-std::optional<Contraction> as_pooling(const Group& group);
+/// The same of any node with casts alone around it.
+std::optional<Contraction> as_rounded(const Group& group);
 /// The same of a group whose first node makes the right operand of constants that are stored in fewer bits.
 std::optional<Contraction> as_stored_contraction(const Group& group);
 /// The group read as the op of this name with an epilogue on its first result, or nothing.

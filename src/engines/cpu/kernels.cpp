@@ -1,5 +1,6 @@
 #include "engines/cpu/kernels.h"
 
+#include "engines/cpu/activated.h"
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
@@ -67,6 +68,7 @@ constexpr CpuKernel kKernels[] = {
     {"integer_tile", refuses_integer_tile, make_integer_tile},
     {"depthwise", refuses_depthwise, make_depthwise},
     {"grouped", refuses_grouped, make_grouped},
+    {"activated", refuses_activated, make_activated},
     {"planes", refuses_planes, make_planes},
     {"pool", refuses_pool, make_pool},
     {"integer_pool", refuses_integer_pool, make_integer_pool},

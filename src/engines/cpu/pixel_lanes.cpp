@@ -162,7 +162,7 @@ Refusal read_pixel_forms(const Group& group, const Contraction& contraction, Pix
   p.x_form = form_in(group, x), p.weights_form = form_in(group, weights), p.result = narrow.result;
   p.precision = weights_precision(group, weights, p.x_form);
   if (precision_in(group, x) != Form::floats) return "rounds what it does not pack";
-  if (p.x_form == Form::brains && machine_has_matrix_registers()) return "matrix registers multiply bf16";
+  if (p.x_form == Form::brains && machine_has_brain_products()) return "bf16 is multiplied in pairs";
   if (narrow.rounds_sum) return "a sum is rounded before the bias";
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
+#include "support/memory.h"
 
 namespace cairn {
 
@@ -35,6 +36,7 @@ struct Middle {
   int64_t outer = 1, middle = 1, inner = 1;
   bool largest = false;
   float scale = 1;
+  Form form = Form::floats, result = Form::floats;
 };
 
 std::vector<bool> reduced_axes(const Node& node) {
@@ -49,10 +51,12 @@ bool is_reduction(const Group& group) {
 }
 
 std::variant<Middle, std::string> read_reduction(const Group& group) {
-  if (!is_reduction(group)) return "is another operation";
-  if (auto reason = not_f32(group)) return *reason;
-  const Node& node = group.last();
+  const auto found = as_rounded(group);
+  if (!found || !found->node->op->has(kReduction)) return "is another operation";
+  if (auto reason = not_floats(group)) return *reason;
+  const Node& node = *found->node;
   Middle middle;
+  middle.form = form_in(group, node.inputs[0]), middle.result = form_of(group.outputs[0]->type.dtype);
   middle.largest = node.is("reduce_max");
   if (!middle.largest && !node.is("reduce_mean") && !node.is("reduce_sum")) return "is another reduction";
   const Dims dims = sizes(node.inputs[0]);
@@ -68,6 +72,7 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
   if (middle.inner < 8 && middle.inner != 1 && !folds_rows(middle.outer, middle.middle, middle.inner))
     return "few innermost elements stay";
   if (middle.middle == 0) return "nothing to reduce";
+  if (middle.inner == 1 && (is_narrow(middle.form) || is_narrow(middle.result))) return "rows of 16 bits have their own kernel";
   if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
   return middle;
 }
@@ -141,11 +146,16 @@ std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
     return call("reduce_rows", [=](const StepArgs& args) {
       reduce_rows(args.executor, m.largest, m.outer, m.middle, m.scale, input(args, 0), output(args));
     });
+  const int64_t count = m.outer * m.inner;
+  const size_t made = is_narrow(m.result) ? whole_lines(static_cast<size_t>(count) * sizeof(float)) : 0;
   const auto run = [=](const StepArgs& args) {
-    reduce_middle(args.executor, m.largest, m.outer, m.middle, m.inner, m.scale, input(args, 0), output(args),
-                  static_cast<float*>(args.workspace));
+    auto* const workspace = static_cast<char*>(args.workspace);
+    float* const y = made ? reinterpret_cast<float*>(workspace) : output(args);
+    reduce_middle(args.executor, m.largest, m.outer, m.middle, m.inner, m.scale, args.inputs[0], y,
+                  reinterpret_cast<float*>(workspace + made), m.form);
+    if (made) narrow(m.result, count, y, args.outputs[0]);
   };
-  return call("reduce", run, {.workspace = reduce_workspace(m.outer, m.middle, m.inner)});
+  return call("reduce", run, {.workspace = made + reduce_workspace(m.outer, m.middle, m.inner)});
 }
 
 Refusal refuses_fold(const Group& group) {
@@ -197,9 +207,12 @@ std::unique_ptr<Step> make_softmax(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_layer_norm(const Group& group) {
-  const Node* node = single_node(group, "layer_norm");
-  if (!node) return "is another operation";
-  if (auto reason = not_f32(group)) return reason;
+  const auto found = as_rounded(group);
+  if (!found || !found->node->is("layer_norm")) return "is another operation";
+  if (auto reason = not_floats(group)) return reason;
+  const Node* node = found->node;
+  for (size_t i : {1, 2})
+    if (form_in(group, node->inputs[i]) != Form::floats) return "scale or offset has 16 bits";
   const Dims dims = sizes(node->result());
   const size_t axis = positive_axis(node->attr().integer("axis"), dims.size());
   const Dims own(dims.begin() + static_cast<int64_t>(axis), dims.end());
@@ -208,17 +221,23 @@ Refusal refuses_layer_norm(const Group& group) {
   return std::nullopt;
 }
 
-std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  const int64_t c = count_of(sizes(node.inputs[1]));
-  const int64_t rows = count_of(sizes(node.result())) / std::max<int64_t>(1, c);
+std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context) {
+  const Node& node = *as_rounded(group)->node;
+  const int64_t c = count_of(sizes(node.inputs[1])), threads = std::max(1, context.threads);
+  FormedRows forms{count_of(sizes(node.result())) / std::max<int64_t>(1, c), c};
+  forms.x = form_in(group, node.inputs[0]), forms.y = form_of(group.outputs[0]->type.dtype);
   const auto epsilon = static_cast<float>(node.attr().number("epsilon"));
   const size_t x = index_of(group, node.inputs[0]), scale = index_of(group, node.inputs[1]),
                offset = index_of(group, node.inputs[2]);
   const auto run = [=](const StepArgs& args) {
-    layer_norm(args.executor, rows, c, epsilon, input(args, x), input(args, scale), input(args, offset), output(args));
+    FormedRows rows = forms;
+    rows.scratch = static_cast<float*>(args.workspace);
+    Executor& executor = forms.narrow() && args.executor.width() > threads ? serial_executor() : args.executor;
+    layer_norm(executor, rows, epsilon, args.inputs[x], input(args, scale), input(args, offset), args.outputs[0]);
   };
-  return call("layer_norm", run, {.in_place = {x}});
+  CallOptions options{.workspace = forms.narrow() ? static_cast<size_t>(c * threads) * sizeof(float) : 0};
+  if (bytes_of(forms.x) == bytes_of(forms.y)) options.in_place = {x};
+  return call("layer_norm", run, std::move(options));
 }
 
 namespace {
@@ -304,7 +323,7 @@ std::unique_ptr<Step> make_normalisation(const Group& group, MakeContext&) {
   return call(
       "normalisation",
       [=](const StepArgs& args) {
-        layer_norm(args.executor, rows, c, epsilon, input(args, x), nullptr, nullptr, output(args));
+        layer_norm(args.executor, FormedRows{rows, c}, epsilon, args.inputs[x], nullptr, nullptr, args.outputs[0]);
       },
       std::move(options));
 }

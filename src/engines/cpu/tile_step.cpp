@@ -486,8 +486,8 @@ Refusal read_depthwise_step(const Group& group, Contraction& contraction, SlideS
 }
 
 Refusal read_pool(const Group& group, Contraction& contraction, SlideSpec& spec) {
-  const auto found = as_pooling(group);
-  if (!found) return "is no pooling";
+  const auto found = as_rounded(group);
+  if (!found || !is_pooling(*found->node)) return "is no pooling";
   contraction = *found;
   spec = pooling_of(*contraction.node);
   if (auto reason = read_slide_forms(group, contraction, spec)) return reason;
@@ -518,6 +518,12 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
 Refusal read_pixel_product(const Group& group, ConvSpec& spec) {
   TileProblem problem;
   if (auto reason = read_tile(group, problem)) return reason;
+  if (problem.stored && problem.contraction.stored->is("cast") && is_narrow(problem.spec.weights_form)) {  // packed as floats
+    problem.weights = problem.stored->codes;
+    problem.stored.reset();
+    problem.spec.stored = Stored::floats, problem.spec.block = 0, problem.spec.zeros = false;
+    problem.spec.expands = problem.spec.widest_panel = false;
+  }
   if (!constant_of(problem.weights) || problem.stored || problem.odd) return "weights are not as they are read";
   spec = problem.spec;
   spec.n = spec.h = spec.oh = 1;

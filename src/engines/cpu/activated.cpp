@@ -1,0 +1,227 @@
+#include "engines/cpu/activated.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engines/cpu/groups.h"
+#include "engines/cpu/pixel_product.h"
+#include "engines/cpu/program.h"
+#include "engines/cpu/separable.h"
+#include "engines/cpu/tile_step.h"
+#include "support/memory.h"
+
+namespace cairn {
+
+namespace {
+
+constexpr int64_t kBandFloats = 32 << 10, kMostBandFloats = 128 << 10;  // of results at a time: where weights are small, and at most
+constexpr int64_t kLeastPixels = 16;                                      // of a product: fewer need other panels of weights
+constexpr int64_t kSmallWeights = 64 << 10;                              // floats that stay in the second-level cache beside them
+
+/// The parts of a group: a contraction, which makes floats, and a program, which reads them as `made`.
+struct Activated {
+  Group product, rest;
+  Contraction contraction;
+  const Value* made = nullptr;
+  std::optional<ConvSpec> pixels;
+  std::optional<SlideSpec> slide;
+
+  int64_t channels() const { return last_dim(contraction.result); }
+  /// What is computed at a time: pixels, or rows of one image.
+  int64_t items() const { return pixels ? pixels->ow : slide->n * slide->oh; }
+  int64_t item_floats() const { return pixels ? channels() : slide->ow * channels(); }
+  bool by_rows() const { return pixels || Slide::goes_by_rows(*slide); }
+};
+
+void add_once(std::vector<const Value*>& values, const Value* value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+/// Inputs of a group: what its nodes read and do not make.
+void find_inputs(Group& group) {
+  for (const Node* node : group.nodes)
+    for (const Value* input : node->inputs)
+      if (std::find(group.nodes.begin(), group.nodes.end(), input->producer) == group.nodes.end()) add_once(group.inputs, input);
+}
+
+/// The contraction with the widening of its operands and its bias, the rounding of their sum, which is left out, and the rest.
+Refusal split_activated(const Group& group, Activated& a) {
+  const auto node = std::find_if(group.nodes.begin(), group.nodes.end(), [](const Node* each) { return each->op->has(kContraction); });
+  if (node == group.nodes.end() || group.outputs.size() != 1) return "is no contraction with one result";
+  const auto operand = [&](const Node* each) {
+    const bool widens = is_widening(*each) || (each->is("cast") && constant_of(each->inputs[0]));
+    return widens && std::find((*node)->inputs.begin(), (*node)->inputs.end(), each->result()) != (*node)->inputs.end();
+  };
+  const Value* made = (*node)->result(0);
+  const auto is_bias = [&](const Node* each) {
+    if (!a.rest.nodes.empty() || !each->is("add") || (each->inputs[0] == made) == (each->inputs[1] == made)) return false;
+    const Tensor* constant = constant_of(each->inputs[each->inputs[0] == made ? 1 : 0]);
+    return constant && constant->count() == last_dim(made) && constant->dims().back() == last_dim(made);
+  };
+  for (const Node* each : group.nodes) {
+    const bool bias = is_bias(each);
+    if (each == *node || operand(each) || bias) {
+      a.product.nodes.push_back(each);
+      if (bias) made = each->result();
+    } else {
+      a.rest.nodes.push_back(each);
+    }
+  }
+  a.product.outputs = {made}, a.rest.outputs = group.outputs;
+  const Node* first = a.rest.nodes.empty() ? nullptr : a.rest.nodes.front();
+  if (first && first->is("cast") && first->inputs[0] == made && is_narrow(first->result()->type.dtype)) {
+    made = first->result();
+    a.rest.nodes.erase(a.rest.nodes.begin());
+  }
+  a.made = made;
+  find_inputs(a.product), find_inputs(a.rest);
+  auto found = as_contraction(a.product);
+  if (!found) found = as_stored_contraction(a.product);
+  if (!found) return "is no contraction with a bias";
+  a.contraction = *found;
+  return std::nullopt;
+}
+
+bool is_row_product(const Node& node) {
+  return node.is("matmul") && node.inputs[1]->type.shape.rank() == 2 && !node.attr().boolean("transpose_a") &&
+         !node.attr().boolean("transpose_b");
+}
+
+Refusal read_product(Activated& a) {
+  const Node& node = *a.contraction.node;
+  if (is_depthwise(node)) {
+    a.slide.emplace();
+    if (auto reason = read_depthwise(a.product, *a.slide)) return reason;
+    return a.slide->d == 1 && a.slide->kd == 1 ? Refusal() : "has three dims";
+  }
+  if (!is_row_product(node) && !is_pixel_product(node)) return "is another contraction";
+  a.pixels.emplace();
+  if (auto reason = read_pixel_product(a.product, *a.pixels)) return reason;
+  a.pixels->w = a.pixels->ow = *element_count(node.result()->type.shape.sizes()) / std::max<int64_t>(1, a.channels());
+  return std::nullopt;
+}
+
+/// In how many bands of nearly equal size an image is computed.
+int64_t bands_of(const Activated& a) {
+  if (!a.by_rows()) return 1;
+  const bool small = a.slide || a.pixels->ic * a.pixels->oc <= kSmallWeights;
+  const int64_t items = a.slide ? a.slide->oh : a.items(), most = small ? kBandFloats : kMostBandFloats;
+  return std::clamp<int64_t>((items * a.item_floats() + most - 1) / most, 1, items);
+}
+
+Refusal read_activated(const Group& group, Activated& a) {
+  if (auto reason = split_activated(group, a)) return reason;
+  if (a.rest.nodes.empty()) return "has no further operations";
+  const bool narrow = is_narrow(group.outputs[0]->type.dtype) || is_narrow(form_in(a.product, a.contraction.node->inputs[0]));
+  if (!narrow) return "has no 16 bits";
+  const Value* bias = a.contraction.epilogue.bias;
+  if (!weights_of(a.contraction) || (bias && !constant_of(bias))) return "weights or a bias are computed in the run";
+  if (a.contraction.epilogue.residual || a.contraction.epilogue.activation) return "has an epilogue of its own";
+  if (auto reason = read_product(a)) return reason;
+  if (auto reason = ElementwiseProgram::refuses(a.rest)) return reason;
+  if (a.rest.outputs[0]->type.shape != a.made->type.shape) return "the rest has another shape";
+  if (!ElementwiseProgram(a.rest, {}, a.made).goes_by_elements()) return "the rest does not go element by element";
+  if (a.items() == 0 || a.item_floats() == 0) return "has no elements";
+  if (a.slide) return std::nullopt;
+  if (a.contraction.stored && a.pixels->ic * a.pixels->oc > kSmallWeights) return "large weights stay in 16 bits";
+  const int64_t bands = bands_of(a);
+  if (a.items() / bands < kLeastPixels) return "has few pixels";
+  if (a.pixels->ic * a.pixels->oc > kSmallWeights && (bands - 1) * a.pixels->ic > a.items())
+    return "weights would be read again and again";
+  return std::nullopt;
+}
+
+class ActivatedStep final : public Step {
+ public:
+  ActivatedStep(const Group& group, const Activated& a, MakeContext& context)
+      : program_(a.rest, {}, a.made), threads_(std::max(1, context.threads)), images_(a.slide ? a.slide->n : 1),
+        items_(a.items() / images_), item_(a.item_floats()), bands_(bands_of(a)), by_rows_(a.by_rows()) {
+    const Node& node = *a.contraction.node;
+    x_ = index_of(group, node.inputs[0]);
+    for (const Value* value : a.rest.inputs) inputs_.push_back(value == a.made ? kMade : index_of(group, value));
+    if (a.pixels) {
+      product_.emplace(a.contraction, *a.pixels, group, context);
+      for (int64_t band = 0; band < bands_; ++band) product_->for_pixels(start_of(band + 1) - start_of(band));
+      return;
+    }
+    SlideSpec one = *a.slide;
+    one.n = 1;
+    slide_.emplace(one, machine_isa());
+    image_bytes_ = one.pixels() * one.in_channels() * bytes_of(one.x_form);
+    const Tensor& kernel = *weights_of(a.contraction);
+    packed_ = context.packer.packed(kernel, slide_->layout(), slide_->packed_size() * sizeof(float), [&](void* to) {
+      slide_->pack(kernel.data(), form_of(kernel.dtype()), static_cast<float*>(to));
+    });
+    bias_.resize(slide_->bias_size());
+    slide_->pack_bias(a.contraction.epilogue.bias ? floats_of(a.contraction.epilogue.bias).data() : nullptr, bias_.data());
+  }
+
+  void run(const StepArgs& args) const override {
+    Executor& executor = args.executor.width() > threads_ ? serial_executor() : args.executor;
+    executor.run(static_cast<int>(images_ * bands_), [&](int chunk, int worker) {
+      const int64_t image = chunk / bands_, first = start_of(chunk % bands_), last = start_of(chunk % bands_ + 1);
+      auto* const made = static_cast<float*>(args.workspace) + static_cast<size_t>(worker) * scratch_floats();
+      multiply(input<char>(args, x_), image, first, last, made, made + made_floats());
+      std::array<const void*, ElementwiseProgram::kMostRegisters> from;
+      const int64_t start = (image * items_ + first) * item_;
+      for (size_t i = 0; i < inputs_.size(); ++i) from[i] = inputs_[i] == kMade ? made - start : args.inputs[inputs_[i]];
+      program_.run_part(from.data(), args.outputs, start, start + (last - first) * item_);
+    });
+  }
+
+  std::string kernel() const override {
+    return fmt::format("cpu/activated {}, elementwise {}, {} {} at a time", product_ ? "product" : "depthwise",
+                       program_.instructions(), most_items(), product_ ? "pixels" : "rows");
+  }
+  size_t workspace() const override { return scratch_floats() * sizeof(float) * static_cast<size_t>(threads_); }
+  bool reads(size_t input) const override {
+    return input == x_ || std::find(inputs_.begin(), inputs_.end(), input) != inputs_.end();
+  }
+
+ private:
+  static constexpr size_t kMade = SIZE_MAX;
+
+  void multiply(const char* x, int64_t image, int64_t first, int64_t last, float* made, float* widened) const {
+    const auto* packed = static_cast<const float*>(packed_.get());
+    if (product_)
+      product_->run(last - first, x + first * product_->read(), nullptr, reinterpret_cast<char*>(made), widened);
+    else if (by_rows_)
+      slide_->run_rows(first, last, x + image * image_bytes_, packed, bias_.data(), made - first * item_);
+    else
+      slide_->run(serial_executor(), x + image * image_bytes_, packed, bias_.data(), nullptr, made);
+  }
+  int64_t start_of(int64_t band) const { return items_ * band / bands_; }
+  int64_t most_items() const { return (items_ + bands_ - 1) / bands_; }
+  size_t made_floats() const { return static_cast<size_t>((most_items() * item_ + 15) / 16 * 16); }
+  size_t scratch_floats() const { return made_floats() + (product_ ? (product_->widened_size() + 15) / 16 * 16 : 0); }
+
+  ElementwiseProgram program_;
+  int threads_;
+  int64_t images_, items_, item_, bands_;  // items of an image, floats of an item, bands of an image
+  bool by_rows_;
+  size_t x_ = 0;
+  std::vector<size_t> inputs_;  // of the program, among the group's
+  std::optional<PixelProduct> product_;
+  std::optional<Slide> slide_;
+  int64_t image_bytes_ = 0;
+  std::shared_ptr<const void> packed_;
+  std::vector<float> bias_;
+};
+
+}  // namespace
+
+Refusal refuses_activated(const Group& group) {
+  Activated activated;
+  return read_activated(group, activated);
+}
+
+std::unique_ptr<Step> make_activated(const Group& group, MakeContext& context) {
+  Activated activated;
+  const Refusal refusal = read_activated(group, activated);
+  CHECK(!refusal, "{}", *refusal);
+  return std::make_unique<ActivatedStep>(group, activated, context);
+}
+
+}  // namespace cairn
