@@ -9,7 +9,9 @@
 #include <string>
 
 #include "engines/cpu/element_registers.h"
+#include "engines/cpu/form_code.h"
 #include "engines/cpu/kernel_store.h"
+#include "support/error.h"
 
 namespace cairn {
 
@@ -236,19 +238,22 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   // Stores numbers that are rounded already, or rounds to f16. `value` is a scratch register.
   void store_narrow(const Xbyak::RegExp& at, const Register& value, Form form, bool tail) {
     const Xbyak::Xmm few(value.getIdx());
-    if (form == Form::brains) vpsrld(value, value, 16);
     if (is_byte(form)) vcvtps2dq(value, value);
     if (wide()) {
+      if (form == Form::brains) vpsrld(value, value, 16);
       const Xbyak::Address place = tail ? ptr[at] | k1 : ptr[at];
       if (is_byte(form)) return vpmovdb(place, value);
       return form == Form::halves ? vcvtps2ph(place, value, 0) : vpmovdw(place, value);
     }
     if (form == Form::halves) {
       vcvtps2ph(few, Xbyak::Ymm(value.getIdx()), 0);
+    } else if (form == Form::brains) {
+      vpshufb(value, value, ptr[rip + upper_halves_]);
+      vpermq(Xbyak::Ymm(value.getIdx()), Xbyak::Ymm(value.getIdx()), kOuterQuarters);
     } else {
       const Xbyak::Xmm high(scratch(1).getIdx());
       vextracti128(high, Xbyak::Ymm(value.getIdx()), 1);
-      form == Form::brains ? vpackusdw(few, few, high) : vpackssdw(few, few, high);
+      vpackssdw(few, few, high);
     }
     if (form == Form::unsigned_bytes) vpackuswb(few, few, few);
     if (form == Form::signed_bytes) vpacksswb(few, few, few);
@@ -375,8 +380,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       vfixupimmps(sum, from, brains(2), 0);
       return sum;
     }
-    vpslld(sum, from, 15);
-    vpsrld(sum, sum, 31);
+    vpsrld(sum, from, 16);
+    vandps(sum, sum, brains(5));
     vpaddd(sum, sum, brains(0));
     vpaddd(sum, sum, from);
     vcmpps(to, from, from, 3);
@@ -514,10 +519,10 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
     L(brains_);
     constexpr uint32_t kNansOfSource = 0x22;  // of vfixupimmps: all else stays as it is
-    for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0xffff0000U, 0x10000U})
+    for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0xffff0000U, 0x10000U, 1U})
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
     L(upper_halves_);
-    for (uint32_t pair = 0; pair < 16; ++pair) dd((4 * pair + 3) << 16 | (4 * pair + 1));
+    emit_upper_halves(*this, wide());
     L(numbers_);
     for (uint32_t number : set_up_) dd(number);
     align(32);

@@ -5,6 +5,12 @@
 
 namespace cairn {
 
+void emit_upper_halves(Xbyak::CodeGenerator& code, bool wide) {
+  for (uint32_t pair = 0; wide && pair < 16; ++pair) code.dd((4 * pair + 3) << 16 | (4 * pair + 1));
+  for (int half = 0; !wide && half < 2; ++half)
+    for (uint32_t bytes : {0x07060302U, 0x0f0e0b0aU, 0x80808080U, 0x80808080U}) code.dd(bytes);
+}
+
 void FormCode::clear(const Xbyak::Xmm& sum) {
   if (isa_ == Isa::avx512)
     vpxord(sum, sum, sum);
@@ -96,7 +102,7 @@ void FormCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, co
     if (tail && !wide) return vmaskmovps(ptr[at], Xbyak::Ymm(mask_), Xbyak::Ymm(sum.getIdx()));
     return vmovups(tail ? ptr[at] | k1 : ptr[at], sum);
   }
-  const Xbyak::Xmm half = half_of(spare), high(other.getIdx());
+  const Xbyak::Xmm half = half_of(spare);
   if (form == Form::halves) {
     vcvtps2ph(half, sum, 0);
   } else if (brain_products_) {
@@ -107,9 +113,8 @@ void FormCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, co
       vmovups(other, upper_halves());
       vpermw(spare, other, spare);
     } else {
-      vpsrld(spare, spare, 16);
-      vextracti128(high, Xbyak::Ymm(spare.getIdx()), 1);
-      vpackusdw(half, half, high);
+      vpshufb(spare, spare, upper_halves());
+      vpermq(Xbyak::Ymm(spare.getIdx()), Xbyak::Ymm(spare.getIdx()), kOuterQuarters);
     }
   }
   if (wide) return tail ? vmovdqu16(ptr[at] | k1, half) : vmovups(ptr[at], half);
@@ -127,7 +132,7 @@ Xbyak::Address FormCode::number(uint32_t bits) {
 
 Xbyak::Address FormCode::number(float value) { return number(std::bit_cast<uint32_t>(value)); }
 
-// The places of the upper halves of lanes among words.
+// The places of the upper halves of lanes among words, or (AVX2) among the bytes of each half of a register.
 Xbyak::Address FormCode::upper_halves() {
   needs_halves_ = true;
   return ptr[rip + halves_at_];
@@ -137,7 +142,7 @@ void FormCode::emit_numbers() {
   align(64);
   if (needs_halves_) {
     L(halves_at_);
-    for (uint32_t pair = 0; pair < 16; ++pair) dd((4 * pair + 3) << 16 | (4 * pair + 1));
+    emit_upper_halves(*this, isa_ == Isa::avx512);
   }
   if (numbers_.empty()) return;
   L(numbers_at_);

@@ -11,6 +11,11 @@
 
 namespace cairn {
 
+/// The upper halves of lanes: of AVX-512 as places for vpermw, of AVX2 as bytes of each half of a register for vpshufb, behind which
+/// vpermq by kOuterQuarters joins them.
+void emit_upper_halves(Xbyak::CodeGenerator& code, bool wide);
+constexpr uint8_t kOuterQuarters = 0b1000;
+
 class FormCode : public Xbyak::CodeGenerator {
  protected:
   /// `tail`: lanes of a vector that is not whole, or 0.
