@@ -13,7 +13,8 @@ struct ActivatedCase {
   const char* kernel_name;
 };
 
-const char* const kHardSwish = "%t = mul %s, %sixth %u = add %t, %half %g = clip %u {low = 0.0, high = 1.0} %z = mul %s, %g";
+const char* const kHardSwish =
+    "%t = mul %s, %sixth %u = add %t, %half %g = clip %u {low = 0.0, high = 1.0} %z = mul %s, %g";
 const char* const kSwish = "%g = sigmoid %s %z = mul %s, %g";
 const char* const kGelu = "%z = gelu %s";
 
@@ -22,7 +23,8 @@ constexpr ActivatedCase kActivatedCases[] = {
     {"2, 14, 14, 16", "1, 1, 16, 96", "conv2d %v, %f {groups = 1}", kSwish, "product"},
     {"3, 37, 24", "24, 72", "matmul %v, %f", kGelu, "product"},
     {"1, 15, 19, 21", "3, 3, 1, 21", "conv2d %v, %f {groups = 21, padding = same}", kHardSwish, "depthwise"},
-    {"2, 30, 34, 40", "5, 5, 1, 40", "conv2d %v, %f {groups = 40, padding = same, strides = [2, 2]}", kSwish, "depthwise"},
+    {"2, 30, 34, 40", "5, 5, 1, 40", "conv2d %v, %f {groups = 40, padding = same, strides = [2, 2]}", kSwish,
+     "depthwise"},
     {"2, 7, 7, 33", "3, 3, 1, 33", "conv2d %v, %f {groups = 33, padding = same}", kSwish, "depthwise"},
 };
 
@@ -37,7 +39,8 @@ std::string activated_module(const ActivatedCase& each, const std::string& type,
     %b = constant {{value = f32[{5}] ({6})}} %sixth = constant {{value = f32[] (0.1667)}} %half = constant {{value = f32[] (0.5)}}
     %v = cast %x {{dtype = f32}} %c = {7} %a = add %c, %b %n = cast %a {{dtype = {0}}} %s = cast %n {{dtype = f32}}
     {8} %y = cast %z {{dtype = {0}}} return %y }} }})",
-                     type, each.x, each.kernel, numbers(count), low, channels, numbers(channels), each.contraction, each.rest);
+                     type, each.x, each.kernel, numbers(count), low, channels, numbers(channels), each.contraction,
+                     each.rest);
 }
 
 double largest_difference(const Tensor& found, const Tensor& wanted) {
@@ -66,7 +69,8 @@ TEST(CpuActivated, RoundsOnceNoWorseThanEachOperation) {
       Tensor one;
       for (int threads : {1, 3}) {
         const auto model = Model::make(parse(text), {.threads = threads});
-        EXPECT_NE(kernels_of(*model).find(std::string("cpu/activated ") + each.kernel_name), std::string::npos) << kernels_of(*model);
+        EXPECT_NE(kernels_of(*model).find(std::string("cpu/activated ") + each.kernel_name), std::string::npos)
+            << kernels_of(*model);
         const Tensor found = model->run(inputs)[0];
         EXPECT_LE(largest_difference(found, exact), allowed);
         EXPECT_TRUE(!one.defined() || found.same_bits(one));
@@ -91,8 +95,9 @@ TEST(CpuActivated, ReductionsAndNormalisationsReadAndWriteElementsOf16Bits) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: no AVX2";
   std::mt19937_64 random(5);
   for (const char* type : {"bf16", "f16"})
-    for (const char* work : {"reduce_mean %v {axes = [1, 2], keep_dims = true}", "reduce_sum %v {axes = [1], keep_dims = false}",
-                             "reduce_max %v {axes = [1, 2], keep_dims = true}", "layer_norm %v, %a, %b {axis = 3, epsilon = 0.001}"}) {
+    for (const char* work :
+         {"reduce_mean %v {axes = [1, 2], keep_dims = true}", "reduce_sum %v {axes = [1], keep_dims = false}",
+          "reduce_max %v {axes = [1, 2], keep_dims = true}", "layer_norm %v, %a, %b {axis = 3, epsilon = 0.001}"}) {
       const std::string text = fmt::format(
           "module @m {{ func @main(%x: {0}[3, 31, 17, 149], %a: f32[149], %b: f32[149]) -> (%y: {0}[*]) {{ "
           "%v = cast %x {{dtype = f32}} %z = {1} %y = cast %z {{dtype = {0}}} return %y }} }}",

@@ -16,9 +16,10 @@ namespace cairn {
 
 namespace {
 
-constexpr int64_t kBandFloats = 32 << 10, kMostBandFloats = 128 << 10;  // of results at a time: where weights are small, and at most
-constexpr int64_t kLeastPixels = 16;                                      // of a product: fewer need other panels of weights
-constexpr int64_t kSmallWeights = 64 << 10;                              // floats that stay in the second-level cache beside them
+constexpr int64_t kBandFloats = 32 << 10,
+                  kMostBandFloats = 128 << 10;  // of results at a time: where weights are small, and at most
+constexpr int64_t kLeastPixels = 16;            // of a product: fewer need other panels of weights
+constexpr int64_t kSmallWeights = 64 << 10;     // floats that stay in the second-level cache beside them
 
 /// The parts of a group: a contraction, which makes floats, and a program, which reads them as `made`.
 struct Activated {
@@ -43,12 +44,14 @@ void add_once(std::vector<const Value*>& values, const Value* value) {
 void find_inputs(Group& group) {
   for (const Node* node : group.nodes)
     for (const Value* input : node->inputs)
-      if (std::find(group.nodes.begin(), group.nodes.end(), input->producer) == group.nodes.end()) add_once(group.inputs, input);
+      if (std::find(group.nodes.begin(), group.nodes.end(), input->producer) == group.nodes.end())
+        add_once(group.inputs, input);
 }
 
 /// The contraction with the widening of its operands and its bias, the rounding of their sum, which is left out, and the rest.
 Refusal split_activated(const Group& group, Activated& a) {
-  const auto node = std::find_if(group.nodes.begin(), group.nodes.end(), [](const Node* each) { return each->op->has(kContraction); });
+  const auto node = std::find_if(group.nodes.begin(), group.nodes.end(),
+                                 [](const Node* each) { return each->op->has(kContraction); });
   if (node == group.nodes.end() || group.outputs.size() != 1) return "is no contraction with one result";
   const auto operand = [&](const Node* each) {
     const bool widens = is_widening(*each) || (each->is("cast") && constant_of(each->inputs[0]));
@@ -56,7 +59,8 @@ Refusal split_activated(const Group& group, Activated& a) {
   };
   const Value* made = (*node)->result(0);
   const auto is_bias = [&](const Node* each) {
-    if (!a.rest.nodes.empty() || !each->is("add") || (each->inputs[0] == made) == (each->inputs[1] == made)) return false;
+    if (!a.rest.nodes.empty() || !each->is("add") || (each->inputs[0] == made) == (each->inputs[1] == made))
+      return false;
     const Tensor* constant = constant_of(each->inputs[each->inputs[0] == made ? 1 : 0]);
     return constant && constant->count() == last_dim(made) && constant->dims().back() == last_dim(made);
   };
@@ -114,7 +118,8 @@ int64_t bands_of(const Activated& a) {
 Refusal read_activated(const Group& group, Activated& a) {
   if (auto reason = split_activated(group, a)) return reason;
   if (a.rest.nodes.empty()) return "has no further operations";
-  const bool narrow = is_narrow(group.outputs[0]->type.dtype) || is_narrow(form_in(a.product, a.contraction.node->inputs[0]));
+  const bool narrow =
+      is_narrow(group.outputs[0]->type.dtype) || is_narrow(form_in(a.product, a.contraction.node->inputs[0]));
   if (!narrow) return "has no 16 bits";
   const Value* bias = a.contraction.epilogue.bias;
   if (!weights_of(a.contraction) || (bias && !constant_of(bias))) return "weights or a bias are computed in the run";
@@ -124,10 +129,11 @@ Refusal read_activated(const Group& group, Activated& a) {
   if (a.rest.outputs[0]->type.shape != a.made->type.shape) return "the rest has another shape";
   if (!ElementwiseProgram(a.rest, {}, a.made).goes_by_elements()) return "the rest does not go element by element";
   if (a.items() == 0 || a.item_floats() == 0) return "has no elements";
+  const int64_t bands = bands_of(a), items = a.slide ? a.slide->oh : a.items();
+  if ((items + bands - 1) / bands * a.item_floats() > kMostBandFloats) return "a row is larger than the cache";
   if (a.slide) return std::nullopt;
   if (a.contraction.stored && a.pixels->ic * a.pixels->oc > kSmallWeights) return "large weights stay in 16 bits";
-  const int64_t bands = bands_of(a);
-  if (a.items() / bands < kLeastPixels) return "has few pixels";
+  if (items / bands < kLeastPixels) return "has few pixels";
   if (a.pixels->ic * a.pixels->oc > kSmallWeights && (bands - 1) * a.pixels->ic > a.items())
     return "weights would be read again and again";
   return std::nullopt;
@@ -155,7 +161,8 @@ class ActivatedStep final : public Step {
       slide_->pack(kernel.data(), form_of(kernel.dtype()), static_cast<float*>(to));
     });
     bias_.resize(slide_->bias_size());
-    slide_->pack_bias(a.contraction.epilogue.bias ? floats_of(a.contraction.epilogue.bias).data() : nullptr, bias_.data());
+    slide_->pack_bias(a.contraction.epilogue.bias ? floats_of(a.contraction.epilogue.bias).data() : nullptr,
+                      bias_.data());
   }
 
   void run(const StepArgs& args) const override {
@@ -166,7 +173,8 @@ class ActivatedStep final : public Step {
       multiply(input<char>(args, x_), image, first, last, made, made + made_floats());
       std::array<const void*, ElementwiseProgram::kMostRegisters> from;
       const int64_t start = (image * items_ + first) * item_;
-      for (size_t i = 0; i < inputs_.size(); ++i) from[i] = inputs_[i] == kMade ? made - start : args.inputs[inputs_[i]];
+      for (size_t i = 0; i < inputs_.size(); ++i)
+        from[i] = inputs_[i] == kMade ? made - start : args.inputs[inputs_[i]];
       program_.run_part(from.data(), args.outputs, start, start + (last - first) * item_);
     });
   }
