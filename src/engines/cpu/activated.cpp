@@ -48,7 +48,7 @@ void find_inputs(Group& group) {
         add_once(group.inputs, input);
 }
 
-/// The contraction with the widening of its operands and its bias, the rounding of their sum, which is left out, and the rest.
+/// The contraction with the widening of its operands and its bias, and the rest, which begins with the rounding of their sum.
 Refusal split_activated(const Group& group, Activated& a) {
   const auto node = std::find_if(group.nodes.begin(), group.nodes.end(),
                                  [](const Node* each) { return each->op->has(kContraction); });
@@ -74,11 +74,6 @@ Refusal split_activated(const Group& group, Activated& a) {
     }
   }
   a.product.outputs = {made}, a.rest.outputs = group.outputs;
-  const Node* first = a.rest.nodes.empty() ? nullptr : a.rest.nodes.front();
-  if (first && first->is("cast") && first->inputs[0] == made && is_narrow(first->result()->type.dtype)) {
-    made = first->result();
-    a.rest.nodes.erase(a.rest.nodes.begin());
-  }
   a.made = made;
   find_inputs(a.product), find_inputs(a.rest);
   auto found = as_contraction(a.product);
@@ -127,7 +122,7 @@ Refusal read_activated(const Group& group, Activated& a) {
   if (auto reason = read_product(a)) return reason;
   if (auto reason = ElementwiseProgram::refuses(a.rest)) return reason;
   if (a.rest.outputs[0]->type.shape != a.made->type.shape) return "the rest has another shape";
-  if (!ElementwiseProgram(a.rest, {}, a.made).goes_by_elements()) return "the rest does not go element by element";
+  if (!ElementwiseProgram(a.rest).goes_by_elements()) return "the rest does not go element by element";
   if (a.items() == 0 || a.item_floats() == 0) return "has no elements";
   const int64_t bands = bands_of(a), items = a.slide ? a.slide->oh : a.items();
   if ((items + bands - 1) / bands * a.item_floats() > kMostBandFloats) return "a row is larger than the cache";
@@ -142,7 +137,7 @@ Refusal read_activated(const Group& group, Activated& a) {
 class ActivatedStep final : public Step {
  public:
   ActivatedStep(const Group& group, const Activated& a, MakeContext& context)
-      : program_(a.rest, {}, a.made), threads_(std::max(1, context.threads)), images_(a.slide ? a.slide->n : 1),
+      : program_(a.rest), threads_(std::max(1, context.threads)), images_(a.slide ? a.slide->n : 1),
         items_(a.items() / images_), item_(a.item_floats()), bands_(bands_of(a)), by_rows_(a.by_rows()) {
     const Node& node = *a.contraction.node;
     x_ = index_of(group, node.inputs[0]);

@@ -1,5 +1,5 @@
 // Convolutions by pixels and by channels with the element-wise operations that alone read their results in 16 bits, some pixels at a
-// time: between them are floats in the cache, which are rounded once.
+// time: between them are floats in the cache, and every rounding is done in registers.
 #pragma once
 
 #include "engines/cpu/call_step.h"

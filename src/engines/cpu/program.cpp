@@ -240,7 +240,7 @@ ElementwiseProgram::Operand ElementwiseProgram::gathered(const Group& group, con
   return operand;
 }
 
-ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& strides, const Value* wide) {
+ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& strides) {
   dims_ = group.outputs[0]->type.shape.sizes();
   count_ = *element_count(dims_);
   std::unordered_map<const Value*, int> registers;
@@ -256,7 +256,6 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     }
     const size_t i = index_of(group, value);
     operands_.push_back(operand_of(i, value->type, strides.inputs.empty() ? nullptr : &strides.inputs[i]));
-    if (value == wide) operands_.back().form = Form::floats;
   }
   for (size_t i = 0; i < group.outputs.size(); ++i)
     targets_.push_back(operand_of(i, group.outputs[i]->type, strides.outputs.empty() ? nullptr : &strides.outputs[i]));

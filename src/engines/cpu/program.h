@@ -23,8 +23,8 @@ class ElementwiseProgram {
   static bool reads_part(const Node& node);
   /// Why the interpreter does not take the group, or nothing.
   static std::optional<std::string> refuses(const Group& group);
-  /// Requires refuses(group) to be nothing. The elements of `wide` are floats, whatever its type.
-  explicit ElementwiseProgram(const Group& group, const GroupStrides& strides = {}, const Value* wide = nullptr);
+  /// Requires refuses(group) to be nothing.
+  explicit ElementwiseProgram(const Group& group, const GroupStrides& strides = {});
 
   void run(Executor& executor, const void* const* inputs, void* const* outputs) const;
   /// Elements [first, last) alone, by the calling thread. Requires goes_by_elements().
