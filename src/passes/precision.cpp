@@ -121,16 +121,12 @@ class Lowering {
     return found;
   }
 
-  /// The one operator that reads each value; null where there are several, or the value is a result.
+  /// The operators that read each value; one of them is null where the value is a result.
   void find_readers(Block& block) {
-    const auto read = [&](const Value* value, const Node* reader) {
-      const auto [found, first] = readers_.try_emplace(value, reader);
-      if (!first) found->second = nullptr;
-    };
     for_each_block(block, [&](Block& each) {
       for (const auto& node : each.nodes)
-        for (const Value* input : node->inputs) read(input, node.get());
-      for (const Value* result : each.results) read(result, nullptr);
+        for (const Value* input : node->inputs) readers_[input].push_back(node.get());
+      for (const Value* result : each.results) readers_[result].push_back(nullptr);
     });
   }
 
@@ -169,15 +165,60 @@ class Lowering {
   /// than the sums inside of an operator. What adds to the sums of a contraction ends with an activation.
   bool stays_exact(const Node& node, bool sums) {
     const auto found = readers_.find(node.result(0));
-    const Node* reader = found == readers_.end() ? nullptr : found->second;
-    if (options_.mode != PrecisionMode::mixed || !reader || !is_plain(*reader) || !reader->op->has(kElementwise)) return false;
-    if (custom_of(*reader) || any(options_.keep, *reader, true) || any(options_.precise, *reader, true)) return false;
-    if (in(kBlack, reader->op->name) || listed(*reader).black || reader->result()->type != node.result(0)->type) return false;
+    if (options_.mode != PrecisionMode::mixed || found == readers_.end()) return false;
+    if (sums && is_by_pixels(node) && ends_in_activation(node)) return true;
+    const Node* reader = found->second.size() == 1 ? found->second[0] : nullptr;
+    if (!goes_along(reader, node)) return false;
     if (!sums) return node.op->has(kElementwise);
     if (reader->is("relu") || reader->is("clip")) return true;
     if (!node.op->has(kContraction) || !reader->is("add")) return false;
     const Value* other = reader->inputs[reader->inputs[0] == node.result(0) ? 1 : 0];
     return is_given(other) && other->type.shape != node.result(0)->type.shape;
+  }
+
+  /// Whether it is an element-wise operator that may be lowered, with results of the node's type.
+  bool goes_along(const Node* reader, const Node& node) {
+    if (!reader || !is_plain(*reader) || !reader->op->has(kElementwise)) return false;
+    if (custom_of(*reader) || any(options_.keep, *reader, true) || any(options_.precise, *reader, true)) return false;
+    return !in(kBlack, reader->op->name) && !listed(*reader).black && reader->result()->type == node.result(0)->type;
+  }
+
+  /// Whether it is a convolution of single pixels or channels, or adds to the sums of one: its results are made some at a time, so that
+  /// the element-wise operators behind it need not store them.
+  static bool is_by_pixels(const Node& node) {
+    const auto producer = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i]->producer : nullptr; };
+    const Node* made = node.op->has(kContraction) ? &node : nullptr;
+    for (size_t i = 0; i < 2 && !made; ++i)
+      if (const Node* other = producer(i); other && other->op->has(kContraction) && is_given(node.inputs[1 - i])) made = other;
+    if (!made || !made->is("conv2d") || !made->inputs[1]->type.is_static()) return false;
+    const std::vector<int64_t> kernel = made->inputs[1]->type.shape.sizes();
+    const int64_t groups = made->attr().integer("groups");
+    return groups == 1 ? kernel[0] * kernel[1] == 1 : kernel[2] == 1 && groups == kernel[3];
+  }
+
+  /// Whether element-wise operators alone read the node's result, and each other's with constants, up to one that others read: an
+  /// activation, such as x * sigmoid(x).
+  bool ends_in_activation(const Node& node) {
+    constexpr size_t kMost = 16;
+    std::vector<const Node*> inside{&node};
+    const auto contains = [&](const Node* one) { return std::ranges::find(inside, one) != inside.end(); };
+    const auto is_ready = [&](const Node* reader) {
+      return goes_along(reader, node) && std::ranges::all_of(reader->inputs, [&](const Value* input) {
+        return is_given(input) || contains(input->producer);
+      });
+    };
+    const auto readers = [&](const Node* one) -> const std::vector<const Node*>& { return readers_[one->result(0)]; };
+    while (inside.size() < kMost) {
+      const Node* next = nullptr;
+      for (size_t i = 0; i < inside.size() && !next; ++i)
+        for (const Node* reader : readers(inside[i]))
+          if (!next && !contains(reader) && is_ready(reader)) next = reader;
+      if (!next) return false;
+      inside.push_back(next);
+      const auto stays = [&](const Node* one) { return one == next || std::ranges::all_of(readers(one), contains); };
+      if (std::ranges::all_of(inside, stays)) return true;
+    }
+    return false;
   }
 
   /// Whether this operand of a lowered operator has 16 bits.
@@ -307,7 +348,7 @@ class Lowering {
   PrecisionReport& report_;
   std::unordered_set<std::string>& used_;
   std::unordered_set<const Node*> read_;
-  std::unordered_map<const Value*, const Node*> readers_;
+  std::unordered_map<const Value*, std::vector<const Node*>> readers_;
   // Values that need no rounding; of these the ones that would; and the sums of contractions with what was added to them.
   std::unordered_set<const Value*> rounded_, exact_, sums_;
   std::map<std::pair<const Value*, bool>, Value*> cache_;
