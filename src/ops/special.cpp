@@ -1,5 +1,7 @@
 // Special functions: gamma, beta, zeta, Bessel's, inverse error functions. Computed in f64, rounded once. Formulas are
 // those of Abramowitz and Stegun, "Handbook of mathematical functions" (A&S), where no other source is named.
+#include "ops/special.h"
+
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
@@ -13,6 +15,8 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr int kMostTerms = 10000;
+
+}  // namespace
 
 double log_gamma(double x) {
   int sign = 0;
@@ -33,8 +37,10 @@ double digamma(double x) {
   return sum + std::log(x) - 0.5 / x - series;
 }
 
+namespace {
+
 /// y with erfc(y) = q, for q in (0, 1]: Winitzki's formula, then three steps of Halley's method.
-double inverse_erfc(double q) {
+double erfc_inverse(double q) {
   if (q == 0) return kInfinite;
   const double log = std::log(q * (2 - q)), a = 0.147, half = 2 / (M_PI * a) + log / 2;
   double y = std::sqrt(std::sqrt(half * half - log / a) - half);
@@ -44,9 +50,12 @@ double inverse_erfc(double q) {
   }
   return y;
 }
-double inverse_erf(double x) {
+
+}  // namespace
+
+double erf_inverse(double x) {
   if (!(std::abs(x) <= 1)) return kNaN;
-  if (std::abs(x) > 0.5) return std::copysign(inverse_erfc(1 - std::abs(x)), x);
+  if (std::abs(x) > 0.5) return std::copysign(erfc_inverse(1 - std::abs(x)), x);
   double y = x * (std::sqrt(M_PI) / 2);
   for (int i = 0; i < 5; ++i) {
     const double error = (std::erf(y) - x) / (M_2_SQRTPI * std::exp(-y * y));
@@ -54,13 +63,13 @@ double inverse_erf(double x) {
   }
   return y;
 }
-double inverse_normal(double p) {
+double normal_quantile(double p) {
   if (!(p >= 0 && p <= 1)) return kNaN;
-  if (p > 0.25 && p < 0.75) return M_SQRT2 * inverse_erf(2 * p - 1);
-  return p < 0.5 ? -M_SQRT2 * inverse_erfc(2 * p) : M_SQRT2 * inverse_erfc(2 * (1 - p));
+  if (p > 0.25 && p < 0.75) return M_SQRT2 * erf_inverse(2 * p - 1);
+  return p < 0.5 ? -M_SQRT2 * erfc_inverse(2 * p) : M_SQRT2 * erfc_inverse(2 * (1 - p));
 }
 
-/// exp(-|x|) I_order(x), order 0 or 1: the power series, or from 30 on the asymptotic one (A&S 9.6.10 and 9.7.1).
+/// The power series, or from 30 on the asymptotic one: A&S 9.6.10 and 9.7.1.
 double scaled_bessel(double x, int order) {
   const double z = std::abs(x), sign = order == 1 && x < 0 ? -1 : 1;
   if (std::isnan(x)) return x;
@@ -74,6 +83,8 @@ double scaled_bessel(double x, int order) {
     sum += term *= -(4.0 * order - (2.0 * k - 1) * (2.0 * k - 1)) / (k * 8 * z);
   return sign * sum / std::sqrt(2 * M_PI * z);
 }
+
+namespace {
 
 /// The lower (or upper) incomplete gamma function over gamma(a): A&S 6.5.29, or the continued fraction 6.5.31.
 double incomplete_gamma(double a, double x, bool upper) {
@@ -149,6 +160,14 @@ double incomplete_beta(double a, double b, double x) {
   return h / a * std::exp(a * std::log(x) + b * std::log1p(-x) + log_gamma(a + b) - log_gamma(a) - log_gamma(b));
 }
 
+/// q^-x; whole exponents, those of polygamma, by products, at a tenth of the time.
+double inverse_power(double q, double x) {
+  if (x != std::floor(x) || x > 16) return std::pow(q, -x);
+  double power = 1;
+  for (auto n = static_cast<int>(x); n > 0; --n) power *= q;
+  return 1 / power;
+}
+
 /// Hurwitz' zeta function, sum of (q + k)^-x, by Euler and Maclaurin's formula, A&S 23.1.30.
 double zeta(double x, double q) {
   if (std::isnan(x) || std::isnan(q) || x < 1) return kNaN;
@@ -162,11 +181,11 @@ double zeta(double x, double q) {
     return (std::fmod(x, 2) == 0 ? 1 : -1) * (zeta(x, -q - count + 1) - zeta(x, -q + 1)) + zeta(x, q + count);
   }
   double sum = 0;
-  for (int k = 0; k < 10 || q < 10; ++k, ++q) sum += std::pow(q, -x);
-  sum += std::pow(q, 1 - x) / (x - 1) + std::pow(q, -x) / 2;
+  for (int k = 0; k < 10 || q < 10; ++k, ++q) sum += inverse_power(q, x);
+  sum += inverse_power(q, x - 1) / (x - 1) + inverse_power(q, x) / 2;
   // B_2k / (2k)! times x (x + 1) ... (x + 2k - 2) q^(-x - 2k + 1)
   const double bernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6, -3617.0 / 510};
-  double factor = std::pow(q, -x - 1) * x / 2;
+  double factor = inverse_power(q, x + 1) * x / 2;
   for (int k = 1; k <= 8; ++k) {
     sum += bernoulli[k - 1] * factor;
     factor *= (x + 2 * k - 1) * (x + 2 * k) / (q * q * (2.0 * k + 1) * (2.0 * k + 2));
@@ -178,6 +197,15 @@ double polygamma(double n, double x) {
   if (n == 0) return digamma(x);
   return (std::fmod(n, 2) == 0 ? -1 : 1) * std::exp(log_gamma(n + 1)) * zeta(n + 1, x);
 }
+
+constexpr SpecialFunction kFunctionsOfSeveral[] = {
+    {"incomplete_gamma", [](double a, double x) { return incomplete_gamma(a, x, false); }},
+    {"incomplete_gamma_upper", [](double a, double x) { return incomplete_gamma(a, x, true); }},
+    {"incomplete_gamma_slope", incomplete_gamma_slope},
+    {"incomplete_beta", nullptr, incomplete_beta},
+    {"zeta", zeta},
+    {"polygamma", polygamma},
+};
 
 template <auto kFunction>
 void map_one(KernelContext& context) {
@@ -191,9 +219,10 @@ void map_one(KernelContext& context) {
 }
 
 /// A kernel of two or three inputs, which broadcast.
-template <auto kFunction, size_t kInputs>
+template <size_t kInputs>
 void map_several(KernelContext& context) {
   allocate_results(context);
+  const SpecialFunction& function = *find_special_function(context.op().name);
   const Dims& dims = context.output(0).dims();
   std::array<Dims, kInputs> strides;
   for (size_t k = 0; k < kInputs; ++k) strides[k] = broadcast_strides(context.input(k).dims(), dims);
@@ -203,9 +232,9 @@ void map_several(KernelContext& context) {
     walk<kInputs>(dims, strides, [&](int64_t n, auto& offsets) {
       double value = 0;
       if constexpr (kInputs == 2)
-        value = kFunction(at(0, offsets), at(1, offsets));
+        value = function.of_two(at(0, offsets), at(1, offsets));
       else
-        value = kFunction(at(0, offsets), at(1, offsets), at(2, offsets));
+        value = function.of_three(at(0, offsets), at(1, offsets), at(2, offsets));
       data<T>(context.output(0))[n] = T(static_cast<Compute<T>>(value));
     });
   });
@@ -303,13 +332,13 @@ std::vector<OpDef> make_special_rows() {
       special_of_one("digamma", "derivative of log_gamma; NaN at 0, -1, -2, ...", map_one<digamma>,
                      "tf.cast(tf.math.digamma(x.astype(np.float64)), x.dtype)",
                      "f32[8]=[0.5, 1, 2.5, 10, 100, -0.5, -2.25, -3]", digamma_rule),
-      special_of_one("erf_inverse", "y with erf(y) = x; infinite at -1 and 1, NaN beyond", map_one<inverse_erf>,
+      special_of_one("erf_inverse", "y with erf(y) = x; infinite at -1 and 1, NaN beyond", map_one<erf_inverse>,
                      "tf.cast(tf.math.erfinv(x.astype(np.float64)), x.dtype)",
                      "f32[9]=[-1, -0.999, -0.5, -0.1, 0, 0.25, 0.75, 0.99999, 1]",
                      by_slope<[](GradientContext& g) { return exp(square(g.y())) * (1 / M_2_SQRTPI); }>),
       special_of_one("normal_quantile",
                      "y below which a standard normal number is with probability x; NaN outside 0 .. 1",
-                     map_one<inverse_normal>, "tf.cast(tf.math.ndtri(x.astype(np.float64)), x.dtype)",
+                     map_one<normal_quantile>, "tf.cast(tf.math.ndtri(x.astype(np.float64)), x.dtype)",
                      "f32[9]=[0, 1e-20, 0.001, 0.25, 0.5, 0.6, 0.9, 0.99999, 1]",
                      by_slope<[](GradientContext& g) { return exp(square(g.y()) * 0.5) * std::sqrt(2 * M_PI); }>),
       special_of_one("bessel_i0e", "exp(-|x|) times the modified Bessel function of order 0",
@@ -322,33 +351,33 @@ std::vector<OpDef> make_special_rows() {
                      "f32[7]=[0, 0.5, -1, 5, 25, 50, -1000]", by_slope<bessel_i1e_slope>),
       special_of_several("incomplete_gamma",
                          "lower incomplete gamma function of x over the gamma function of a; NaN for negative numbers",
-                         a_x, map_several<[](double a, double x) { return incomplete_gamma(a, x, false); }, 2>,
+                         a_x, map_several<2>,
                          "tf.cast(tf.math.igamma(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases,
                          incomplete_gamma_rule<1>),
       special_of_several("incomplete_gamma_upper", "1 - incomplete_gamma, accurate where that is near 1", a_x,
-                         map_several<[](double a, double x) { return incomplete_gamma(a, x, true); }, 2>,
+                         map_several<2>,
                          "tf.cast(tf.math.igammac(a.astype(np.float64), x.astype(np.float64)), x.dtype)", gamma_cases,
                          incomplete_gamma_rule<-1>),
       special_of_several("incomplete_gamma_slope", "derivative of incomplete_gamma by a", a_x,
-                         map_several<incomplete_gamma_slope, 2>,
+                         map_several<2>,
                          "tf.cast(tf.raw_ops.IgammaGradA(a=a.astype(np.float64), x=x.astype(np.float64)), x.dtype)",
                          {"f32[2, 3]=[0.5, 1, 2, 3, 10, 50], f32[3]=[0.1, 2.5, 20]", "f64[2]=[0.5, 20], f64[]=[3]",
                           "f32[0], f32[1]=[2]"},
                          incomplete_gamma_slope_rule),
       special_of_several(
           "incomplete_beta", "regularised incomplete beta function; NaN unless a and b are above 0 and x in 0 .. 1",
-          {{"a", Accepts::floats}, {"b", Accepts::floats}, {"x", Accepts::floats}}, map_several<incomplete_beta, 3>,
+          {{"a", Accepts::floats}, {"b", Accepts::floats}, {"x", Accepts::floats}}, map_several<3>,
           "tf.cast(tf.math.betainc(a.astype(np.float64), b.astype(np.float64), x.astype(np.float64)), x.dtype)",
           {"f32[3]=[0.5, 2, 10], f32[3]=[1, 3, 0.5], f32[3]=[0.1, 0.5, 0.9]",
            "f64[2]=[0.5, 20], f64[2]=[3, 4], f64[2]=[0.25, 1]", "f32[0], f32[0], f32[0]"},
           incomplete_beta_rule),
       special_of_several("zeta", "Hurwitz' zeta function, sum of (q + k)^-x over k = 0, 1, ...; NaN for x below 1",
-                         {{"x", Accepts::floats}, {"q", Accepts::floats}}, map_several<zeta, 2>,
+                         {{"x", Accepts::floats}, {"q", Accepts::floats}}, map_several<2>,
                          "tf.cast(tf.math.zeta(x.astype(np.float64), q.astype(np.float64)), q.dtype)",
                          {"f32[3]=[1.5, 2, 10], f32[3]=[1, 0.5, 3]", "f64[2]=[2, 4], f64[]=[0.25]", "f32[0], f32[0]"},
                          zeta_rule),
       special_of_several("polygamma", "derivative of order n of digamma; NaN unless n is 0, 1, 2, ...",
-                         {{"n", Accepts::floats}, {"x", Accepts::floats}}, map_several<polygamma, 2>,
+                         {{"n", Accepts::floats}, {"x", Accepts::floats}}, map_several<2>,
                          "tf.cast(tf.math.polygamma(n.astype(np.float64), x.astype(np.float64)), x.dtype)",
                          {"f32[3]=[0, 1, 3], f32[3]=[1, 0.5, 3]", "f64[2]=[1, 2], f64[]=[0.25]", "f32[0], f32[0]"},
                          polygamma_rule),
@@ -356,6 +385,12 @@ std::vector<OpDef> make_special_rows() {
 }
 
 }  // namespace
+
+const SpecialFunction* find_special_function(std::string_view row) {
+  for (const SpecialFunction& function : kFunctionsOfSeveral)
+    if (row == function.name) return &function;
+  return nullptr;
+}
 
 std::span<const OpDef> special_ops() {
   static const std::vector<OpDef> rows = make_special_rows();

@@ -5,6 +5,7 @@
 
 #include "engines/cpu/vector_loops.h"
 #include "engines/cpu_reference.h"
+#include "ops/special.h"
 
 namespace cairn {
 namespace {
@@ -115,6 +116,47 @@ TEST(CpuFunctions, zeros_keep_their_sign) {
       EXPECT_EQ(found, 0.f);
       EXPECT_EQ(std::signbit(found), std::signbit(zero)) << static_cast<int>(op);
     }
+}
+
+TEST(CpuFunctions, inverse_hyperbolic_functions_have_few_wrong_places) {
+  std::vector<float> wide = ranged(3e38f);
+  expect_near(ElementOp::asinh, wide, std::asinh, 4);
+  expect_near(ElementOp::asinh, ranged(2), std::asinh, 4);
+  expect_near(ElementOp::acosh, wide, std::acosh, 4);
+  std::vector<float> near_one = ranged(2);
+  for (float& value : near_one) value += 1;
+  expect_near(ElementOp::acosh, near_one, std::acosh, 4);
+  expect_near(ElementOp::atanh, ranged(1.01f), std::atanh, 4);
+}
+
+TEST(CpuFunctions, gamma_functions_have_few_wrong_places_at_their_zeros_too) {
+  for (float most : {1e30f, 100.f, 8.f}) {
+    expect_near(ElementOp::log_gamma, ranged(most), log_gamma, 4);
+    std::vector<float> positive = ranged(most);
+    for (float& value : positive) value = std::abs(value);
+    expect_near(ElementOp::digamma, positive, digamma, 6);
+  }
+  std::vector<float> near_zeros;
+  for (float zero : {1.f, 2.f, 1.4616321f})
+    for (float step : ranged(0.5f))
+      if (std::isfinite(step)) near_zeros.push_back(zero + step);
+  expect_near(ElementOp::log_gamma, near_zeros, log_gamma, 4);
+  expect_near(ElementOp::digamma, near_zeros, digamma, 6);
+}
+
+TEST(CpuFunctions, inverse_error_functions_have_few_wrong_places_to_the_ends_of_their_range) {
+  std::vector<float> near_ends = ranged(1.01f);
+  for (float step = 0.5f; step > 6e-8f; step /= 1.1f) near_ends.insert(near_ends.end(), {1 - step, step - 1});
+  expect_near(ElementOp::erf_inverse, near_ends, erf_inverse, 4);
+  for (float step = 0.5f; step > 1e-37f; step /= 1.3f) near_ends.push_back(step);
+  expect_near(ElementOp::normal_quantile, near_ends, normal_quantile, 5);
+}
+
+TEST(CpuFunctions, bessel_functions_have_few_wrong_places) {
+  for (float most : {1e30f, 200.f, 9.f}) {
+    expect_near(ElementOp::bessel_i0e, ranged(most), [](double x) { return scaled_bessel(x, 0); }, 6);
+    expect_near(ElementOp::bessel_i1e, ranged(most), [](double x) { return scaled_bessel(x, 1); }, 6);
+  }
 }
 
 }  // namespace

@@ -479,9 +479,10 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     emit_library_function();
   }
 
-  static void of_large_angles(uint32_t op, const float* x, float* y, int count) {
+  static void of_library(uint32_t number, const float* x, float* y, int count) {
+    const auto op = static_cast<ElementOp>(number);
     for (int i = 0; i < count; ++i)
-      if (std::abs(x[i]) > kMostAngle) y[i] = of_large_angle(static_cast<ElementOp>(op), x[i]);
+      if (is_one_by_one(op, x[i])) y[i] = one_by_one(op, x[i]);
   }
 
   // eax: the operation; x and y are in the scratch registers 1 and 0, whose copies on the stack the function reads and changes. All
@@ -502,7 +503,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     lea(rsi, ptr[rsp + (vectors - 2) * bytes()]);
     lea(rdx, ptr[rsp + (vectors - 1) * bytes()]);
     mov(ecx, lanes(isa_));
-    mov(rax, reinterpret_cast<size_t>(&of_large_angles));
+    mov(rax, reinterpret_cast<size_t>(&of_library));
     vzeroupper();
     call(rax);
     each([&](const auto& to, const auto& at) { vmovups(to, at); },

@@ -5,7 +5,6 @@
 // CAIRN_VECTOR_WITH(name, instruction, low, high, f32) the same with the node's attributes of these names as numbers low, high
 // CAIRN_FUNCTION(name, instruction, f32, wide)         of one float; other widths than f32 by a formula of a double x
 // CAIRN_SCALAR_PAIR(name, instruction, f32)            of two floats x, y, by the C library
-// CAIRN_WIDE(name, wide)                               of one float, by a formula of a double x in every width
 // Functions of vectors are those of vector_math.h. An op that others express needs no row: its decomposition becomes one program.
 
 #ifndef CAIRN_VECTOR
@@ -19,9 +18,6 @@
 #endif
 #ifndef CAIRN_SCALAR_PAIR
 #define CAIRN_SCALAR_PAIR(...)
-#endif
-#ifndef CAIRN_WIDE
-#define CAIRN_WIDE(...)
 #endif
 
 CAIRN_VECTOR("identity", copy, x)
@@ -86,6 +82,15 @@ CAIRN_FUNCTION("atan", atan, atan_of(x), std::atan(x))
 CAIRN_FUNCTION("sinh", sinh, sinh_of(x), std::sinh(x))
 CAIRN_FUNCTION("cosh", cosh, cosh_of(x), std::cosh(x))
 CAIRN_FUNCTION("erfc", erfc, erfc_of(x), std::erfc(x))
+CAIRN_FUNCTION("asinh", asinh, asinh_of(x), std::asinh(x))
+CAIRN_FUNCTION("acosh", acosh, acosh_of(x), std::acosh(x))
+CAIRN_FUNCTION("atanh", atanh, atanh_of(x), std::atanh(x))
+CAIRN_FUNCTION("log_gamma", log_gamma, log_gamma_of(x), log_gamma(x))
+CAIRN_FUNCTION("digamma", digamma, digamma_of(x), digamma(x))
+CAIRN_FUNCTION("erf_inverse", erf_inverse, erf_inverse_of(x), erf_inverse(x))
+CAIRN_FUNCTION("normal_quantile", normal_quantile, normal_quantile_of(x), normal_quantile(x))
+CAIRN_FUNCTION("bessel_i0e", bessel_i0e, bessel_i0e_of(x), scaled_bessel(x, 0))
+CAIRN_FUNCTION("bessel_i1e", bessel_i1e, bessel_i1e_of(x), scaled_bessel(x, 1))
 CAIRN_VECTOR("atan2", atan2, atan2_of(x, y))
 CAIRN_VECTOR("pow", pow, pow_of(x, y))
 
@@ -93,12 +98,7 @@ CAIRN_SCALAR_PAIR("truncate_mod", truncate_mod, std::fmod(x, y))
 CAIRN_SCALAR_PAIR("mod", mod, rest_below(x, y))
 CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
 
-CAIRN_WIDE("asinh", std::asinh(x))
-CAIRN_WIDE("acosh", std::acosh(x))
-CAIRN_WIDE("atanh", std::atanh(x))
-
 #undef CAIRN_VECTOR
 #undef CAIRN_VECTOR_WITH
 #undef CAIRN_FUNCTION
 #undef CAIRN_SCALAR_PAIR
-#undef CAIRN_WIDE

@@ -8,6 +8,7 @@
 #include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
+#include "ops/special.h"
 
 namespace cairn {
 
@@ -296,9 +297,22 @@ struct FloatFunction {
 };
 constexpr FloatFunction kFloatFunctions[] = {
 #define CAIRN_FUNCTION(name, instruction, f32, wide) {name, [](double x) -> double { return wide; }},
-#define CAIRN_WIDE(name, wide) {name, [](double x) -> double { return wide; }},
 #include "engines/cpu/element_table.h"
 };
+
+// Functions of several floats, one by one in f64.
+template <class T>
+Run special(const SpecialFunction& function, Walk walk) {
+  return over(std::move(walk), {sizeof(T), sizeof(T), sizeof(T)}, sizeof(T),
+              [function](int64_t many, const Operands& x, void* result) {
+                const auto at = [&](size_t k, int64_t i) { return static_cast<double>(x.of<T>(k)[i * x.step[k]]); };
+                for (int64_t i = 0; i < many; ++i) {
+                  const double y = function.of_two ? function.of_two(at(0, i), at(1, i))
+                                                   : function.of_three(at(0, i), at(1, i), at(2, i));
+                  static_cast<T*>(result)[i] = T(static_cast<Compute<T>>(y));
+                }
+              });
+}
 
 template <class T>
 Run evaluate(const Node& node, Walk walk) {
@@ -312,6 +326,7 @@ Run evaluate(const Node& node, Walk walk) {
     if (node.is(function.name))
       return unary<T, T>(std::move(walk),
                          [f = function.apply](T x) { return T(static_cast<Compute<T>>(f(static_cast<double>(x)))); });
+  if (const SpecialFunction* function = find_special_function(node.op->name)) return special<T>(*function, std::move(walk));
   return {};
 }
 

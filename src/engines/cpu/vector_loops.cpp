@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engines/cpu/isa.h"
+#include "ops/special.h"
 #include "support/target.h"
 
 #define CAIRN_LOOPS(transpose)                                                                        \
@@ -75,7 +76,12 @@ CAIRN_TARGET_END
 
 }  // namespace
 
-float of_large_angle(ElementOp op, float x) {
+bool is_one_by_one(ElementOp op, float x) {
+  return op == ElementOp::log_gamma || op == ElementOp::digamma ? x <= 0 : std::abs(x) > kMostAngle;
+}
+float one_by_one(ElementOp op, float x) {
+  if (op == ElementOp::log_gamma) return static_cast<float>(log_gamma(x));
+  if (op == ElementOp::digamma) return static_cast<float>(digamma(x));
   return op == ElementOp::sin ? std::sin(x) : op == ElementOp::cos ? std::cos(x) : std::tan(x);
 }
 

@@ -20,9 +20,11 @@ enum class ElementOp : uint8_t {
 #include "engines/cpu/element_table.h"
 };
 
-/// Angles that vector code reduces; sine, cosine and tangent of larger ones are those of the C library.
+/// Angles that vector code reduces; sine, cosine and tangent of larger ones are computed one by one, as the gamma function's
+/// logarithm and its derivative at and below 0 are.
 inline constexpr float kMostAngle = 12000.f;
-float of_large_angle(ElementOp op, float x);
+bool is_one_by_one(ElementOp op, float x);
+float one_by_one(ElementOp op, float x);
 
 /// How rows of planes are pooled: first over the rows of windows, column by column, into a row with borders, then over the
 /// `taps` of each window in that.

@@ -330,6 +330,97 @@ CAIRN_INLINE Floats pow_of(Floats x, Floats y) {
   return choose((x == 1.f) | (y == 0.f), one, result);
 }
 
+/// The quotient of two polynomials, coefficients from the highest; fitted where it is used.
+template <int kTop, int kBottom>
+CAIRN_INLINE Floats quotient_of(Floats x, const float (&top)[kTop], const float (&bottom)[kBottom]) {
+  Floats p = spread(top[0]), q = spread(bottom[0]);
+  for (int i = 1; i < kTop; ++i) p = p * x + top[i];
+  for (int i = 1; i < kBottom; ++i) q = q * x + bottom[i];
+  return p / q;
+}
+template <int kCount>
+CAIRN_INLINE Floats polynomial_of(Floats x, const float (&coefficients)[kCount]) {
+  Floats p = spread(coefficients[0]);
+  for (int i = 1; i < kCount; ++i) p = p * x + coefficients[i];
+  return p;
+}
+
+constexpr float kLogOf2 = 0.69314718056f;
+
+/// The logarithm of x + sqrt(x^2 + 1), by the magnitude; far out that of 2x.
+CAIRN_INLINE Floats asinh_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), square = magnitude * magnitude;
+  const Floats near = log1p_of(magnitude + square / (1.f + root_of(square + 1.f)));
+  return with_sign(choose(magnitude > 1e8f, log_of(magnitude) + kLogOf2, near), sign_of(x));
+}
+CAIRN_INLINE Floats acosh_of(Floats x) {
+  const Floats above = x - 1.f, near = log1p_of(above + root_of(above * (x + 1.f)));
+  return choose(x > 1e8f, log_of(x) + kLogOf2, choose(x < 1.f, spread(__builtin_nanf("")), near));
+}
+CAIRN_INLINE Floats atanh_of(Floats x) {
+  const Floats magnitude = magnitude_of(x);
+  return with_sign(0.5f * log1p_of(2.f * magnitude / (1.f - magnitude)), sign_of(x));
+}
+
+/// Above 0: up to 5 (x - 1) (x - 2) times a quotient, which keeps its digits at the zeros 1 and 2, below 1 from x + 1; then
+/// Stirling's series.
+CAIRN_INLINE Floats log_gamma_of(Floats x) {
+  const Floats above = choose(x < 1.f, x, x - 1.f), log = log_of(x), r = 1.f / x;  // above 1, by this or by x + 1
+  const Floats share = quotient_of(above, {0.000118881342f, 0.022848111f, 0.266134883f, 0.756655719f, 0.577215663f},
+                                   {0.00725158807f, 0.166474001f, 0.929289466f, 1.73575835f, 1.f});
+  const Floats near = (above * (above - 1.f)) * share - choose(x < 1.f, log, Floats{});
+  const Floats series = polynomial_of(r * r, {1.f / 1188, -1.f / 1680, 1.f / 1260, -1.f / 360, 1.f / 12});
+  const Floats far = (x - 0.5f) * (log - 1.f) + (0.418938533f + r * series);
+  return by_library(x <= 0.f, ElementOp::log_gamma, x, choose(x > 5.f, far, near));
+}
+/// Above 0: up to 3 the distance from the zero, a sum of two floats, times a quotient, below 1 from x + 1; then A&S 6.3.18.
+CAIRN_INLINE Floats digamma_of(Floats x) {
+  const Floats above = choose(x < 1.f, x, x - 1.f), r = 1.f / x;
+  const Floats share = quotient_of(above, {0.00182571899f, 0.185722369f, 1.08642468f, 1.25038012f},
+                                   {0.0541486255f, 0.607906907f, 1.55242135f, 1.f});
+  const Floats near = ((above - 0.46163213f) - 1.24381499e-08f) * share - choose(x < 1.f, r, Floats{});
+  const Floats series = polynomial_of(r * r, {691.f / 32760, -1.f / 132, 1.f / 240, -1.f / 252, 1.f / 120, -1.f / 12});
+  const Floats far = log_of(x) + r * (r * series - 0.5f);
+  return by_library(x <= 0.f, ElementOp::digamma, x, choose(x > 3.f, far, near));
+}
+
+/// erf_inverse(x) / x by w = -log(1 - x^2): as Giles splits it (Approximating the erfinv function, 2010), and beyond all floats x.
+CAIRN_INLINE Floats inverse_slope(Floats w) {
+  const Floats root = root_of(w);
+  const Floats near = quotient_of(w, {0.000385696147f, 0.00626769232f, 0.055378258f, 0.309002404f, 0.886226928f},
+                                  {4.33303254e-05f, 0.0015840135f, 0.0267116291f, 0.0868726102f, 1.f});
+  const Floats middle = polynomial_of((root - 3.143034f) * (1 / 0.906966f),
+                                      {-8.30866262e-05f, -5.69109036e-05f, 0.000731368233f, -0.00154792629f, 0.00239396486f,
+                                       -0.00373404405f, 0.0055714656f, 0.910563045f, 2.97642336f});
+  const Floats far = quotient_of(root - 4.f, {0.0402637572f, 0.569903911f, 2.58496893f, 3.83978379f},
+                                 {7.97618974e-07f, 0.0402230798f, 0.410303164f, 1.f});
+  return choose(w > 1000.f, w, choose(w < 5.f, near, choose(w < 16.f, middle, far)));
+}
+CAIRN_INLINE Floats erf_inverse_of(Floats x) { return x * inverse_slope(-log_of((1.f - x) * (1.f + x))); }
+CAIRN_INLINE Floats normal_quantile_of(Floats x) {
+  return 1.41421356f * ((2.f * x - 1.f) * inverse_slope(-log_of(4.f * x * (1.f - x))));
+}
+
+/// exp(-|x|) times the modified Bessel functions: a quotient up to 8, then a polynomial in 1 / |x| over its root.
+CAIRN_INLINE Floats bessel_i0e_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), r = 1.f / magnitude;
+  const Floats near =
+      quotient_of(magnitude, {0.000124861034f, 0.00675737208f, 0.0172242528f, 0.211533169f, 0.0928518214f, 0.999999947f},
+                  {0.00378950833f, 0.0326643401f, 0.16860685f, 0.55440129f, 1.09284931f, 1.f});
+  const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {3.59629821e-07f, 1.59880266e-06f, 1.0885861e-05f,
+                                                                  0.000134251368f, 0.00333583753f, 0.402203406f});
+  return choose(magnitude > 8.f, far * root_of(r), near);
+}
+CAIRN_INLINE Floats bessel_i1e_of(Floats x) {
+  const Floats magnitude = magnitude_of(x), r = 1.f / magnitude;
+  const Floats near = quotient_of(
+      magnitude, {1.13454608e-05f, 0.000792264341f, 0.00315106029f, 0.0457524284f, 0.042162477f, 0.5f},
+      {0.000387561419f, 0.00481472488f, 0.0353004281f, 0.171095799f, 0.550829342f, 1.08432504f, 1.f});
+  const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {-4.19182818e-07f, -1.95957283e-06f, -1.46924124e-05f,
+                                                                  -0.000216032963f, -0.00967507032f, 0.389320445f});
+  return with_sign(choose(magnitude > 8.f, far * root_of(r), magnitude * near), sign_of(x));
+}
+
 /// Applies an instruction of the table (element_table.h) to vectors.
 CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
   const Floats one = spread(1.f), zero = spread(0.f);

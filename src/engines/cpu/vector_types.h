@@ -87,13 +87,13 @@ CAIRN_INLINE Floats brain_of(Floats x) {
 /// Conversion to integers, rounding toward zero, and back.
 CAIRN_INLINE Ints to_ints(Floats x) { return __builtin_convertvector(x, Ints); }
 CAIRN_INLINE Floats to_floats(Ints x) { return __builtin_convertvector(x, Floats); }
-/// y, and where the mask is set what the C library makes of x.
+/// y, and where the mask is set what one_by_one makes of x.
 template <class Op>
 CAIRN_INLINE Floats by_library(Ints where, Op op, Floats x, Floats y) {
   int32_t any = 0;
   for (int lane = 0; lane < kFloats; ++lane) any |= where[lane];
   for (int lane = 0; any && lane < kFloats; ++lane)
-    if (where[lane]) y[lane] = of_large_angle(op, x[lane]);
+    if (where[lane]) y[lane] = one_by_one(op, x[lane]);
   return y;
 }
 /// x 2^n for whole n from -254 to 129.
