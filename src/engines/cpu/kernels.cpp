@@ -15,6 +15,7 @@
 #include "engines/cpu/pixel_gradient.h"
 #include "engines/cpu/pixel_lanes.h"
 #include "engines/cpu/planes.h"
+#include "engines/cpu/products.h"
 #include "engines/cpu/program.h"
 #include "engines/cpu/quantised_elements.h"
 #include "engines/cpu/random.h"
@@ -117,6 +118,7 @@ constexpr CpuKernel kKernels[] = {
     {"batch_norm_gradient", refuses_batch_norm_gradient, make_batch_norm_gradient},
     {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
     {"pool_gradient", refuses_pool_gradient, make_pool_gradient},
+    {"products", refuses_products, make_products},
     {"random", refuses_random, make_random},
     {"elements", refuses_elements, make_elements, make_strided_elements},
 };
