@@ -10,12 +10,9 @@ namespace {
 
 Value* float_scalar(OpContext& c, float value) { return c.b.constant(Tensor::scalar_f32(value)); }
 
-void resize(OpContext& c) {
-  c.expect_inputs(2);
-  std::string mode = c.target;
-  bool corners = c.boolean("align_corners", false), half = c.boolean("half_pixel_centers", false);
+Attributes resize_attributes(OpContext& c, const std::string& mode) {
+  const bool corners = c.boolean("align_corners", false), half = c.boolean("half_pixel_centers", false);
   if (corners && half) fail(ErrorKind::invalid_model, "", "aligns corners and shifts by half a pixel");
-  Value* x = mode == "nearest" ? c.in[0] : cast_to(c.in[0], kF32, c.b);
   Attributes attributes{{"mode", mode},
                         {"coordinates", std::string(corners ? "align_corners"
                                                     : half  ? "half_pixel"
@@ -26,12 +23,32 @@ void resize(OpContext& c) {
     attributes.set("exclude_outside", half);
     attributes.set("steps", true);
   }
-  Value* y = c.b.add("resize2d", {x, c.in[1]}, attributes);
+  return attributes;
+}
+
+void resize(OpContext& c) {
+  c.expect_inputs(2);
+  const std::string mode = c.target;
+  Value* x = mode == "nearest" ? c.in[0] : cast_to(c.in[0], kF32, c.b);
+  Value* y = c.b.add("resize2d", {x, c.in[1]}, resize_attributes(c, mode));
   if (auto sizes = sizes_in(c.in[1]); sizes && sizes->size() == 2 && y->type.shape.ranked) {
     for (size_t i : {0, 1})
       if ((*sizes)[i].symbol != nullptr) y->type.shape.dims[1 + i] = (*sizes)[i];
   }
   c.out = {y};
+}
+
+/// The second input is the original image (bilinear), or its height and width, which may be known in a run alone.
+void resize_gradient(OpContext& c) {
+  c.expect_inputs(2);
+  const bool bilinear = c.node().op == "ResizeBilinearGrad";
+  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected 4", c.rank(0));
+  if (bilinear && c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(1));
+  Value *dy = c.in[0], *image = c.in[1];
+  Value* shape = bilinear ? c.b.add("shape_of", {image}) : joined({dim_of(dy, 0, c.b), image, dim_of(dy, 3, c.b)}, c.b);
+  const std::string mode = bilinear ? "bilinear" : "nearest";
+  Value* dx = c.b.add("resize2d_gradient", {cast_to(dy, kF32, c.b), folded(shape, c.b)}, resize_attributes(c, mode));
+  c.out = {cast_to(dx, bilinear ? image->type.dtype : dy->type.dtype, c.b)};
 }
 
 void crop_and_resize(OpContext& c) {
@@ -316,7 +333,9 @@ constexpr Row kImageRows[] = {
     {"NonMaxSuppressionV5", non_max_suppression},
     {"ResizeBicubic", resize, "bicubic"},
     {"ResizeBilinear", resize, "bilinear"},
+    {"ResizeBilinearGrad", resize_gradient, "resize2d_gradient"},
     {"ResizeNearestNeighbor", resize, "nearest"},
+    {"ResizeNearestNeighborGrad", resize_gradient, "resize2d_gradient"},
     {"SpaceToBatch", space_to_batch},
     {"SpaceToBatchND", space_to_batch},
     {"SpaceToDepth", space_to_depth},

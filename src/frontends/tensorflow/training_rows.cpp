@@ -235,66 +235,6 @@ void local_response_gradient(OpContext& c) {
   c.out = {c.b.add("sub", {c.b.add("mul", {dy, response.factor}), c.b.add("mul", {others, scale})})};
 }
 
-/// Weights of a resize along one axis: rows for the resized size, columns for the original one. The positions are those
-/// of TensorFlow's kernels, computed in f32.
-Tensor resize_weights(OpContext& c, int64_t from, int64_t to) {
-  if (from < 1 || to < 1 || from > (1 << 20) || to > (1 << 20) || from * to > (1 << 26))
-    c.refuse("resizes {} to {} elements", from, to);
-  const bool bilinear = c.node().op.starts_with("ResizeBilinear"), corners = c.boolean("align_corners", false),
-             centres = c.boolean("half_pixel_centers", false);
-  const float scale = corners && to > 1 ? static_cast<float>(from - 1) / static_cast<float>(to - 1)
-                                        : static_cast<float>(from) / static_cast<float>(to);
-  Tensor weights = Tensor::zeros(kF32, {to, from});
-  auto add = [&](int64_t row, int64_t column, float weight) {
-    weights.mutable_values<float>()[static_cast<size_t>(row * from + std::clamp<int64_t>(column, 0, from - 1))] +=
-        weight;
-  };
-  for (int64_t i = 0; i < to; ++i) {
-    const float at =
-        centres ? (static_cast<float>(i) + 0.5f) * scale - (bilinear ? 0.5f : 0.f) : static_cast<float>(i) * scale;
-    if (bilinear) {
-      const float low = std::floor(at), part = at - low;
-      add(i, static_cast<int64_t>(low), 1 - part);
-      add(i, static_cast<int64_t>(std::ceil(at)), part);
-    } else {
-      add(i, static_cast<int64_t>(corners ? std::round(at) : std::floor(at)), 1);
-    }
-  }
-  return weights;
-}
-
-/// Resizing is linear and separable, so its gradient is the product with the transposed weights along both axes.
-Value* resize_gradient(OpContext& c, Value* dy, int64_t rows, int64_t columns) {
-  const auto& dims = dy->type.shape.dims;
-  if (!dims[1].known() || !dims[2].known() || !dims[3].known()) c.refuse("the sizes of the gradient are not known");
-  Value* x = cast_to(dy, kF32, c.b);
-  // [n, h, w * c], then [n, h, w, c] with w last but one.
-  Value* flat = reshape_to(x, {{-1, 0}, {-1, 1}, {dims[2].size * dims[3].size, -1}}, c.b);
-  Value* tall = c.b.constant(resize_weights(c, rows, dims[1].size));
-  Value* wide = c.b.constant(resize_weights(c, columns, dims[2].size));
-  Value* by_rows = c.b.add("matmul", {tall, flat}, {{"transpose_a", true}});
-  Value* image = reshape_to(by_rows, {{-1, 0}, {rows, -1}, {dims[2].size, -1}, {dims[3].size, -1}}, c.b);
-  return c.b.add("matmul", {wide, image}, {{"transpose_a", true}});
-}
-
-/// ResizeBilinearGrad has the original image as its second input, ResizeNearestNeighborGrad its height and width.
-void resize_gradient_row(OpContext& c) {
-  c.expect_inputs(2);
-  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected 4", c.rank(0));
-  std::vector<int64_t> size;
-  if (c.node().op == "ResizeBilinearGrad") {
-    if (c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(1));
-    const auto& dims = c.in[1]->type.shape.dims;
-    if (!dims[1].known() || !dims[2].known()) c.refuse("the size of the image is not known");
-    size = {dims[1].size, dims[2].size};
-  } else {
-    size = c.constant_integers(1, "the size");
-    if (size.size() != 2) fail(ErrorKind::invalid_model, "", "the size has {} numbers, expected 2", size.size());
-  }
-  const DType dtype = c.node().op == "ResizeBilinearGrad" ? c.in[1]->type.dtype : c.in[0]->type.dtype;
-  c.out = {cast_to(resize_gradient(c, c.in[0], size[0], size[1]), dtype, c.b)};
-}
-
 constexpr Row kTrainingRows[] = {
     {"AvgPool3DGrad", avg_pool_gradient<3>, "avg_pool3d_gradient"},
     {"AvgPoolGrad", avg_pool_gradient<2>, "avg_pool2d_gradient"},
@@ -316,8 +256,6 @@ constexpr Row kTrainingRows[] = {
     {"MaxPool3DGrad", max_pool3d_gradient, Trait::heavy},
     {"MaxPoolGrad", max_pool_gradient, Trait::heavy},
     {"MaxPoolGradV2", max_pool_gradient},
-    {"ResizeBilinearGrad", resize_gradient_row},
-    {"ResizeNearestNeighborGrad", resize_gradient_row},
     {"SoftmaxCrossEntropyWithLogits", softmax_cross_entropy, Trait::heavy},
     {"SparseSoftmaxCrossEntropyWithLogits", sparse_softmax_cross_entropy, Trait::heavy},
 };
