@@ -84,13 +84,15 @@ Value* counted_to(OpContext& c, Value* end, DType dtype) {
   return folded(c.b.add("iota", {number(0), cast_to(end, dtype, c.b), number(1)}, {{"dtype", dtype}}), c.b);
 }
 
-/// Transforms of parts of a signal [batch, length, 1 or 2] that lie `step` apart.
+/// Transforms of parts of a signal [batch, length, 1 or 2] that lie `step` apart; torch leaves the last dim of real signals out.
 void stft(OpContext& c) {
   c.expect_inputs(2, 4);
   Builder& b = c.b;
-  if (c.rank(0) != 3) fail(ErrorKind::invalid_model, "", "the signal has {} dims, expected 3", c.rank(0));
+  if (c.rank(0) != 2 && c.rank(0) != 3)
+    fail(ErrorKind::invalid_model, "", "the signal has {} dims, expected 2 or 3", c.rank(0));
+  Value* signal = c.rank(0) == 2 ? expand_dims(c.in[0], {2}, b) : c.in[0];
   const auto op = [&](const char* name, Value* x, Value* y) { return folded(b.add(name, {x, y}), b); };
-  Value *step = integer_input(c, 1), *size = reshape_to(dim_of(c.in[0], 1, b), {}, b), *length = size;
+  Value *step = integer_input(c, 1), *size = reshape_to(dim_of(signal, 1, b), {}, b), *length = size;
   if (c.given(3))
     length = integer_input(c, 3);
   else if (c.given(2) && c.rank(2) == 1)
@@ -103,9 +105,9 @@ void stft(OpContext& c) {
     c.refuse("{} frames of {} elements are too many", known(frames), known(length));
   Value* starts = op("mul", counted_to(c, frames, kI64), step);
   Value* at = op("add", expand_dims(starts, {1}, b), counted_to(c, length, kI64));
-  Value* x = b.add("gather", {c.in[0], at}, {{"axis", int64_t{1}}});
+  Value* x = b.add("gather", {signal, at}, {{"axis", int64_t{1}}});
   if (c.given(2)) x = b.add("mul", {x, b.add("reshape", {c.in[2], b.ints({-1, 1})})});
-  const bool real = c.in[0]->type.shape.dims[2] == Dim(1);
+  const bool real = signal->type.shape.dims[2] == Dim(1);
   if (real && c.integer("onesided", 1) != 0) {
     c.out = {b.add("real_dft", {squeeze(x, {3}, b), length})};
     return;

@@ -135,6 +135,11 @@ def test_transposed_convolution_of_a_row():
     check("ConvTranspose", (2, 3, 7), [weights(3, 4, 4)], strides=[2], pads=[1, 1])
 
 
+def test_short_transforms_of_signals_without_a_last_dim():
+    """As torch writes them: [batch, length]."""
+    check("STFT", (2, 64), [np.array(8, np.int64), weights(16), np.array(16, np.int64)], onesided=1)
+
+
 VOLUMES = {
     "conv": ("Conv", [(4, 3, 3, 2, 3)], {}),
     "conv_padded": ("Conv", [(4, 3, 3, 3, 3), (4,)], {"pads": [1, 0, 1, 0, 1, 1], "strides": [2, 1, 2]}),
