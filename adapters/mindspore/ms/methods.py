@@ -7,6 +7,7 @@ import numpy
 
 from cairn.ms import core, dtypes, indexing, level, promote
 from cairn.ms.core import here
+from cairn.ms.numerics import basic
 from cairn.ms.tensor import Tensor, wrap
 
 _NUMBERS = (bool, int, float, complex, numpy.generic)
@@ -110,7 +111,7 @@ def _attach(**members):
 for _name, _symbol, _row, _floats in (
     ("add", "+", core.add, False), ("sub", "-", core.sub, False), ("mul", "*", core.mul, False),
     ("truediv", "/", core.div, True), ("floordiv", "//", core.floor_div, False), ("mod", "%", core.mod, False),
-    ("pow", "**", core.pow, False),
+    ("pow", "**", basic.pow, False),
 ):  # fmt: skip
     _forward, _reflected = _binary(_symbol, _row, _floats)
     _attach(**{f"__{_name}__": _forward, f"__r{_name}__": _reflected})
@@ -205,6 +206,13 @@ def shown(values):
     return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in values)
 
 
+def _index(self):
+    """The tensor as a bound or place of Python's sequences."""
+    if self.size != 1 or self.dtype.numpy.kind not in "iub":
+        raise TypeError(f"slice indices must be integers or bool, or a Tensor of one such element, but got {self.dtype} of shape {self.shape}.")
+    return int(_item(self))
+
+
 _OPERATORS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "true_divide": "truediv", "floor_divide": "floordiv",
               "remainder": "mod", "power": "pow"}  # fmt: skip
 
@@ -218,7 +226,7 @@ def _of_numpy(self, ufunc, method, *inputs, **options):
 
 _attach(
     __array_ufunc__=_of_numpy, __bool__=_bool, __int__=lambda self: int(_item(self)), __float__=lambda self: float(_item(self)),
-    __index__=lambda self: _item(self).__index__(), __len__=lambda self: self.shape[0] if self.shape else 1,
+    __index__=_index, __len__=lambda self: self.shape[0] if self.shape else 1,
     __iter__=_iterate, __getitem__=_get_item, __setitem__=_set_item, _take=_take, __repr__=_repr,
     __format__=lambda self, spec: format(_item(self) if spec else str(self), spec),
     __array__=lambda self, dtype=None, copy=None: numpy.asarray(self.asnumpy(), dtype),

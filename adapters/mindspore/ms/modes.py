@@ -7,6 +7,7 @@ from cairn.ms import level
 
 GRAPH, PYNATIVE = 0, 1
 mode = GRAPH
+call_depth = 1000  # how deep functions may call each other while they are captured: max_call_depth
 deterministic = False  # captured functions keep to the definition of convolutions, as eager ones do
 
 

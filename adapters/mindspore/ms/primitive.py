@@ -2,9 +2,12 @@
 
 import functools
 import inspect
+import types
 
+import numpy
 from cairn.ms import core, gradient
 from cairn.ms.refusal import refuse
+from cairn.ms.tensor import wrap
 
 
 class Primitive:
@@ -91,6 +94,11 @@ class Primitive:
         self._infer(inputs)
         if hasattr(self, "vm_impl"):
             return _of_script(lambda self, *given: self.vm_impl(*given))(self, *inputs)
+        if _is_inferred(self):
+            return _of_script(_stand_in)(self, *inputs)
+        self._refuse()
+
+    def _refuse(self):
         refuse(f"Primitive {self.name}", "has no computation here", "a Cell, or cairn.op,")
 
     def __deepcopy__(self, memo):
@@ -106,10 +114,14 @@ class Primitive:
 
 def _of_script(computes):
     """A script's computation of a primitive, whose gradients are those of its get_bprop()."""
+    says_nothing = getattr(computes, "__code__", None) is not None and computes.__code__.co_names == ("NotImplementedError",)
 
     def call(self, *inputs):
         if core.here.recorder is None:
             return computes(self, *inputs)
+        forward = _stand_in if says_nothing and _is_inferred(self) else computes
+        if forward is _stand_in and not hasattr(self, "get_bprop"):
+            return _stand_in(self, *inputs)
 
         def backward(given, results, gradients):
             from mindspore.ops._grad.grad_base import checked
@@ -119,10 +131,25 @@ def _of_script(computes):
             made = core.prepared(self.get_bprop())(*given, results, gradients)
             return checked(self.name, given, made if isinstance(made, tuple) else (made,))
 
-        return gradient.with_bprop(core.prepared(computes.__get__(self)), backward, inputs)
+        return gradient.with_bprop(core.prepared(types.MethodType(forward, self)), backward, inputs)
 
     call.computes = computes
     return call
+
+
+def _is_inferred(primitive):
+    """Whether a graph can be compiled with the primitive, although nothing computes it."""
+    own = type(primitive)
+    says = issubclass(own, PrimitiveWithInfer) and PrimitiveWithInfer.infer_shape not in (own.infer_shape, own.infer_dtype)
+    return says and getattr(core.here.recorder, "symbolic", False)
+
+
+def _stand_in(primitive, *inputs):
+    """What a graph is compiled with in place of the primitive's result; running it is refused."""
+    shape = primitive.infer_shape(*(list(each.shape) for each in inputs))
+    dtype = primitive.infer_dtype(*(each.dtype for each in inputs))
+    core.here.recorder.shown.append((lambda _: primitive._refuse(), ()))
+    return core.broadcast_to(wrap(numpy.zeros((), dtype.numpy)), list(shape))
 
 
 class PrimitiveWithCheck(Primitive):

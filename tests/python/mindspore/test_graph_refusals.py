@@ -202,3 +202,87 @@ def test_arrays_that_depend_on_a_tensor_run_eagerly():
         return Tensor(a) + x
 
     assert count(Tensor(3)).asnumpy() == [5] and count(Tensor(-3)).asnumpy() == [-2]
+
+
+class Inferred(PrimitiveWithInfer):
+    @prim_attr_register
+    def __init__(self, scale=1):
+        pass
+
+    def __call__(self, *inputs):
+        raise NotImplementedError
+
+    def infer_shape(self, *shapes):
+        return shapes[0]
+
+    def infer_dtype(self, *dtypes):
+        return dtypes[0]
+
+
+class InferredLoss(Inferred):
+    def get_bprop(self):
+        slope = Inferred()
+        return lambda x, out, dout: (slope(x, out, dout),)
+
+
+def test_graphs_of_primitives_that_only_infer_compile_and_refuse_to_run():
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.loss = InferredLoss()
+
+        def construct(self, x):
+            return self.loss(x * 2)
+
+    class Slopes(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.net, self.grad = Net(), ops.GradOperation()
+
+        def construct(self, x):
+            return self.grad(self.net)(x)
+
+    for net in (Net(), Slopes()):
+        net.compile(Tensor(np.ones((2, 3), np.float32)))
+        with pytest.raises(NotImplementedError, match="Primitive Inferred.* has no computation here"):
+            net(Tensor(np.ones((2, 3), np.float32)))
+
+
+def test_a_recursion_ends_at_the_depth_of_the_context():
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return Outer()(x) + 1
+
+    class Outer(nn.Cell):
+        def construct(self, x):
+            return Inner()(x)
+
+    context.set_context(max_call_depth=40)
+    try:
+        with pytest.raises(RuntimeError, match="Exceed function call depth limit 40"):
+            Outer()(Tensor([1.0]))
+    finally:
+        context.set_context(max_call_depth=1000)
+
+
+def test_try_with_finally_is_refused():
+    @ms_function
+    def f(x):
+        try:
+            y = x + 1
+        finally:
+            y = x
+        return y
+
+    with pytest.raises(RuntimeError, match="Unsupported statement 'Try'"):
+        f(Tensor([1.0]))
+
+
+@pytest.mark.parametrize("bound", [Tensor([2, 3]), Tensor([2.1])], ids=["two elements", "a float"])
+def test_lists_take_no_such_tensors_as_bounds(bound):
+    class Net(nn.Cell):
+        def construct(self, xs):
+            return xs[1:bound]
+
+    with pytest.raises(TypeError):
+        Net()([Tensor([1]), Tensor([2]), Tensor([3])])

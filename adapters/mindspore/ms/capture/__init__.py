@@ -14,7 +14,7 @@ import weakref
 
 import numpy
 from cairn import Error
-from cairn.ms import core, gradient, kept
+from cairn.ms import core, gradient, kept, modes
 from cairn.ms.refusal import Forbidden, Uncaptured, of_index
 from cairn.ms.tensor import Tensor, laid, order_of, unlaid, wrap
 
@@ -23,7 +23,6 @@ from .conditions import RESULT
 from .graph import Graph, settings_of
 from .rewrite import unended
 
-DEPTH = 1000  # of calls, as MindSpore's max_call_depth
 MOST = 64  # signatures of one function whose compiled forms are kept
 statistics = {"compiled": 0, "runs": 0, "eager": 0}
 
@@ -189,7 +188,7 @@ def entry(target, arguments, keywords):
             given = _lists(arguments)
             return _tuples(_body(target)(*arguments, **keywords), given)
         except RecursionError:
-            raise RuntimeError(f"Exceed function call depth limit {DEPTH}, (function call depth: {DEPTH})") from None
+            raise RuntimeError(_too_deep()) from None
     statistics["runs"] += 1
     return found.run(signature.tensors)
 
@@ -248,7 +247,7 @@ def _captured(target, signature, arguments, keywords):
     core.here.recorder = graph
     Uncaptured.raised = None
     try:
-        sys.setrecursionlimit(max(limit, 12 * DEPTH))
+        sys.setrecursionlimit(_frames() + 12 * modes.call_depth)
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
         lists = _lists(inner)
@@ -257,7 +256,7 @@ def _captured(target, signature, arguments, keywords):
             raise Uncaptured.raised
         made = Compiled(graph, _returnable(_tuples(result, lists)))
     except RecursionError:
-        raise Uncaptured("a recursion has no end that is known when it is compiled") from None
+        raise Forbidden(_too_deep()) from None
     except Uncaptured:
         raise
     except Exception as error:
@@ -273,6 +272,18 @@ def _captured(target, signature, arguments, keywords):
     made.kept = signature.kept
     statistics["compiled"] += 1
     return made
+
+
+def _frames():
+    """How many calls of Python are open."""
+    frame, count = sys._getframe(), 0
+    while frame is not None:
+        frame, count = frame.f_back, count + 1
+    return count
+
+
+def _too_deep():
+    return f"Exceed function call depth limit {modes.call_depth}, (function call depth: {modes.call_depth})"
 
 
 def _lists(arguments):

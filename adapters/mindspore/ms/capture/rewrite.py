@@ -280,6 +280,8 @@ class _Function(ast.NodeTransformer):
             name = type(each).__name__
             if name in ("Yield", "YieldFrom", "Await", "AsyncFor", "AsyncWith", "AsyncFunctionDef"):
                 raise Forbidden(f"Unsupported expression '{name}'", each.lineno)
+            if name == "Try" and not each.handlers:
+                raise Forbidden("Unsupported statement 'Try'.", each.lineno)
             if isinstance(each, (ast.For, ast.While)) and each.orelse:
                 raise Forbidden(f"The '{name.lower()}...else...' statement is not supported now.", each.lineno)
             self._refuse(ast.iter_child_nodes(each))

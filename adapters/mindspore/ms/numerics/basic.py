@@ -222,6 +222,17 @@ def divide(x, y):
     return core.div(x, y) if is_float(x) else core.truncate_div(x, y)
 
 
+def pow(x, y):
+    """x ** y. Integers to negative powers are truncated, as MindSpore computes them in floats: 0, but for 1 and -1."""
+    known = y._array if isinstance(y, core.Tensor) else np.asarray(y)
+    if nptype(x).kind != "i" or known is not None and not (known < 0).any():
+        return core.pow(x, y)
+    whole = core.pow(x, core.maximum(y, number(0, y)))
+    unit = core.pow(x, core.bit_and(y, number(1, y)))
+    fraction = core.select(core.equal(core.abs(x), number(1, x)), unit, number(0, x))
+    return core.select(core.less(y, number(0, y)), fraction, whole)
+
+
 def hypot(x, y):
     return core.sqrt(core.add(core.square(x), core.square(y)))
 

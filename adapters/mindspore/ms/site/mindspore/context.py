@@ -97,7 +97,7 @@ def set_context(**keywords):
                 value = os.path.realpath(value)
                 os.makedirs(value, exist_ok=True)
             _settings[key] = value
-            modes.deterministic = _settings["deterministic"] == "ON"
+            modes.deterministic, modes.call_depth = _settings["deterministic"] == "ON", _settings["max_call_depth"]
         elif key in _OLD:
             _once(f"context key {key} of early releases is ignored")
         else:

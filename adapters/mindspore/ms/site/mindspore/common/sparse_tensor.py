@@ -2,6 +2,7 @@
 their parts, so gradients and graphs go through them."""
 
 from cairn.ms.numerics import sparse
+from cairn.ms.refusal import Wrong
 from mindspore.common import dtype as mstype
 from mindspore.common.tensor import Tensor
 
@@ -107,7 +108,7 @@ class COOTensor(_Sparse):
             raise ValueError(
                 f"For 'COOTensor', 'indices' should be [count, dims] and 'values' [count], but got {self._indices.shape} and {self._values.shape}.")
         if self._indices.shape[1] != len(self._shape):
-            raise ValueError(f"For 'COOTensor', 'indices' have {self._indices.shape[1]} dims, but 'shape' is {self._shape}.")
+            raise Wrong(f"For 'COOTensor', 'indices' have {self._indices.shape[1]} dims, but 'shape' is {self._shape}.")
 
     dense_shape = property(lambda self: self._shape)
 

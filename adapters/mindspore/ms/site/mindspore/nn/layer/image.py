@@ -137,6 +137,8 @@ class CentralCrop(Cell):
 
     def construct(self, image):
         rank = len(image.shape)
+        if rank not in (3, 4):
+            raise ValueError(f"For 'CentralCrop', the image should have 3 or 4 dims, but got the shape {tuple(image.shape)}.")
         for axis in (rank - 2, rank - 1):
             size = image.shape[axis]
             begin = int((size - size * self.central_fraction) / 2)

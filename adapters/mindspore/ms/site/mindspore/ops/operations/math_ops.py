@@ -75,7 +75,7 @@ def _ordered(row):
 _BINARY = {
     "Add": (core.add, "any"), "Sub": (core.sub, "number"), "Mul": (core.mul, "any"), "Div": (basic.divide, "number"),
     "RealDiv": (basic.divide, "number"), "FloorDiv": (core.floor_div, "number"), "FloorMod": (core.mod, "number"),
-    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (core.pow, "any"),
+    "Mod": (core.truncate_mod, "number"), "TruncateMod": (core.truncate_mod, "number"), "Pow": (basic.pow, "any"),
     "Maximum": (core.maximum, "number"), "Minimum": (core.minimum, "number"),
     "SquaredDifference": (core.squared_difference, "number"), "Atan2": (core.atan2, "float"),
     "Xlogy": (basic.xlogy, "float"), "Xdivy": (basic.xdivy, "float"), "DivNoNan": (basic.div_no_nan, "number"),
