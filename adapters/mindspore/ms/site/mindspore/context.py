@@ -145,6 +145,8 @@ def set_auto_parallel_context(**keywords):
         key = _RENAMED.get(key, key)
         if key not in _PARALLEL:
             raise ValueError(f"For 'context.set_auto_parallel_context', the keyword argument {key} is not recognized!")
+        if isinstance(_PARALLEL[key], bool) and not isinstance(value, bool):
+            raise TypeError(f"For 'context.set_auto_parallel_context', the argument '{key}' must be bool, but got {value!r}.")
         if key == "parallel_mode" and value not in ParallelMode.MODE_LIST:
             raise ValueError(f"For 'context.set_auto_parallel_context', the argument 'parallel_mode' must be one of "
                              f"{ParallelMode.MODE_LIST}, but got {value}.")  # fmt: skip
