@@ -26,7 +26,10 @@ def _elements(data, dtype):
     if isinstance(data, (list, tuple)):
         data = _nested(data)
     try:
-        made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
+        try:
+            made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
+        except OverflowError:  # numbers that the type does not hold are converted as elements of arrays are
+            made = numpy.array(data).astype(dtype)
     except ValueError as error:  # lists of unequal length, or texts where numbers are wanted
         raise TypeError(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
     if made.dtype.kind not in "biufc":
@@ -57,8 +60,8 @@ class Tensor:
         if const_arg is not False:
             self.set_const_arg(const_arg, "Tensor")
         if dtype is not None:
-            if isinstance(dtype, str):
-                raise TypeError(f"For 'Tensor', the 'dtype' must be a type of mindspore, but got the str '{dtype}'.")
+            if isinstance(dtype, (str, type)):
+                raise TypeError(f"For 'Tensor', the 'dtype' should be a type of mindspore, as mindspore.float32, but got {dtype!r}.")
             dtype = dtypes.numpy_of(dtype)
         if input_data is not None:
             if shape is not None and init is None:

@@ -286,3 +286,9 @@ def test_lists_take_no_such_tensors_as_bounds(bound):
 
     with pytest.raises(TypeError):
         Net()([Tensor([1]), Tensor([2]), Tensor([3])])
+
+
+def test_switches_of_data_flow_can_be_made_and_refuse_to_be_called():
+    assert P.GeSwitch().name == "GeSwitch"
+    with pytest.raises(NotImplementedError, match="use if, or ops.Select"):
+        P.Merge()((Tensor([1.0]),))

@@ -417,7 +417,8 @@ class IsInstance(_Fact):
     """Whether a value has a type."""
 
     def compute(self, value, type_):
-        python = {bool: mstype.bool_, int: mstype.int_, float: mstype.float_}.get(type(value))
+        kinds = {bool: mstype.bool_, int: mstype.int_, float: mstype.float_, list: mstype.list_, tuple: mstype.tuple_}
+        python = kinds.get(type(value))
         if python is None and isinstance(value, Tensor):
             python = mstype.tensor_type(value.dtype) if type_ is not mstype.tensor else mstype.tensor
         return python == type_ or mstype.issubclass_(python, type_)

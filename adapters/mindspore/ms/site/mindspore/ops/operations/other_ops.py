@@ -1,9 +1,10 @@
 """Primitives of effects and order: assignment, dependence, printing, summaries."""
 
 import numpy as np
-from cairn.ms import core, methods, modes
+from cairn.ms import core, methods, modes, names
 from cairn.ms.numerics import arrays, basic
 from cairn.ms.promote import nptype
+from cairn.ms.refusal import Unsupported
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.tensor import Tensor
 from mindspore.ops.operations._form import REQUIRED, Operator, parameter, primitive, same_type, tensor, written
@@ -52,6 +53,14 @@ def _check_bprop(self, gradients, inputs):
     return gradients
 
 
+def _uncalled(name):
+    def compute(self, *inputs):
+        raise Unsupported(names.refused(f"mindspore.ops.operations.{name}"))
+
+    return primitive(name, compute, "Old networks make one that they never call: the call is refused.")
+
+
+GeSwitch, Merge = _uncalled("GeSwitch"), _uncalled("Merge")
 CheckBprop = primitive("CheckBprop", _check_bprop, "Gradients, which must be like the inputs.", prim_to_check="")
 UpdateState = primitive(
     "UpdateState", lambda self, state, *others: state, "Order of effects, which is that of the script."
