@@ -92,7 +92,8 @@ def test_an_offset_is_limited_near_the_peaks():
     np.testing.assert_allclose(audio.DCShift(0.3)(x), [-0.6, 0.3, 1.0])
     made = audio.DCShift(0.3, 0.05)(x)
     assert made[2] <= 0.75 and made[0] == pytest.approx(-0.6)
-    np.testing.assert_allclose(audio.DCShift(-0.3, 0.05)(-x), -made)
+    np.testing.assert_allclose(audio.DCShift(-0.3, 0.05)(-x), [0.6, -0.3, 0.42], rtol=1e-6)
+    np.testing.assert_allclose(audio.DCShift(-0.5, 0.2)(np.array([-1.0, -0.75, -0.5])), [0, 1 / 6, -1], atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", list(FadeShape))

@@ -33,7 +33,8 @@ class DCShift(Sound):
         if gain is None or gain == shift or shift == 0:
             return shifted
         bound, side = 1 - (abs(shift) - gain), np.sign(shift)
-        near = np.minimum((side * x - bound) * gain / (1 - bound) + bound + abs(shift), bound) * side
+        near = (x - side * bound) * gain / (1 - bound) + bound + shift  # below 0 the bound is added as well, as MindSpore does
+        near = np.minimum(near, bound) if side > 0 else np.maximum(near, -bound)
         return np.where(side * x > bound, near, shifted)
 
 
