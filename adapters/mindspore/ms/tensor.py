@@ -29,7 +29,8 @@ def _elements(data, dtype):
         try:
             made = numpy.array(data, dtype if dtype is not None else _default_dtype(data), order="C")
         except OverflowError:  # numbers that the type does not hold are converted as elements of arrays are
-            made = numpy.array(data).astype(dtype)
+            with numpy.errstate(invalid="ignore"):
+                made = numpy.array(data).astype(dtype)
     except ValueError as error:  # lists of unequal length, or texts where numbers are wanted
         raise TypeError(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
     if made.dtype.kind not in "biufc":
