@@ -61,9 +61,10 @@ int winograd_block(int64_t steps);
 
 class Winograd {
  public:
+  static constexpr double kGain = 0.85;
   /// Results along a side of a tile that need least time, by estimate, or 0 where they need more than `gain` of the definition's.
   /// The same for any number of threads.
-  static int64_t best_results(const WinogradSpec& spec, Isa isa, double gain = 0.85);
+  static int64_t best_results(const WinogradSpec& spec, Isa isa, double gain = kGain);
 
   /// `results`: 2, 3 or 4 along a side of a tile.
   Winograd(const WinogradSpec& spec, int64_t results, Isa isa, int threads);

@@ -33,7 +33,7 @@ std::optional<std::string> read_forms(const Group& group, WinogradProblem& probl
   spec.precision = weights_precision(group, node.inputs[1], spec.x_form);
   spec.narrow = narrow_of(group, problem.contraction.epilogue);
   if (precision_in(group, node.inputs[0]) != Form::floats) return "rounds what it does not pack";
-  if (spec.x_form == Form::brains && machine_has_brain_products()) return "pairs of bf16 are multiplied by the definition";
+  if (spec.x_form == Form::brains && machine_has_matrix_registers()) return "matrix registers multiply bf16 by the definition";
   return std::nullopt;
 }
 
@@ -62,7 +62,9 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   if (!is_narrow(spec.x_form)) spec.most_results = spec.ic >= kManyChannels ? 4 : spec.ic >= kSomeChannels ? 3 : 2;
   spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
-  problem.results = Winograd::best_results(spec, machine_isa());
+  constexpr double kPairs = 0.5;  // of the time of floats that pairs of bf16 take by the definition
+  const bool pairs = spec.x_form == Form::brains && machine_has_brain_products();
+  problem.results = Winograd::best_results(spec, machine_isa(), pairs ? kPairs : Winograd::kGain);
   if (problem.results == 0) return "takes longer than the definition, by estimate";
   return problem.gradient ? refuses_input_gradient(group) : refuses_tile(group);  // which make_winograd() may make
 }
