@@ -1,5 +1,7 @@
 #include "ir/module.h"
 
+#include "support/pointer_map.h"
+
 namespace cairn {
 
 const char* to_string(Removal removal) {
@@ -72,24 +74,28 @@ std::string where(const Module& module, const Node& node) {
 
 namespace {
 
-using ValueMap = std::unordered_map<const Value*, Value*>;
-
+template <class ValueMap>
 Value* mapped(const ValueMap& map, const Value* value) {
   auto found = map.find(value);
   CHECK(found != map.end(), "value {} is used outside its block", value->name);
   return found->second;
 }
 
+template <class ValueMap>
+std::unique_ptr<Node> copy_of(const Node& node, ValueMap& map);
+
+template <class ValueMap>
 void clone_block(const Block& from, Block& to, ValueMap& map) {
+  to.params.reserve(from.params.size());
   for (const auto& param : from.params) map[param.get()] = to.add_param(param->type, param->name);
   to.nodes.reserve(from.nodes.size());
-  for (const auto& node : from.nodes) to.nodes.push_back(clone(*node, map));
+  for (const auto& node : from.nodes) to.nodes.push_back(copy_of(*node, map));
+  to.results.reserve(from.results.size());
   for (const Value* result : from.results) to.results.push_back(mapped(map, result));
 }
 
-}  // namespace
-
-std::unique_ptr<Node> clone(const Node& node, ValueMap& map) {
+template <class ValueMap>
+std::unique_ptr<Node> copy_of(const Node& node, ValueMap& map) {
   auto copy = std::make_unique<Node>();
   copy->op = node.op;
   copy->attributes = node.attributes;
@@ -109,13 +115,24 @@ std::unique_ptr<Node> clone(const Node& node, ValueMap& map) {
   return copy;
 }
 
-std::unique_ptr<Function> clone(const Function& function, ValueMap* map) {
-  ValueMap own(map ? 0 : 2 * function.body.nodes.size());
+}  // namespace
+
+std::unique_ptr<Node> clone(const Node& node, std::unordered_map<const Value*, Value*>& map) {
+  return copy_of(node, map);
+}
+
+std::unique_ptr<Function> clone(const Function& function, std::unordered_map<const Value*, Value*>* map) {
   auto copy = std::make_unique<Function>();
   copy->name = function.name;
   copy->result_names = function.result_names;
   copy->updates = function.updates;
-  clone_block(function.body, copy->body, map ? *map : own);
+  if (map) {
+    clone_block(function.body, copy->body, *map);
+  } else {
+    PointerMap<const Value*, Value*> own;
+    own.reserve(2 * function.body.nodes.size());
+    clone_block(function.body, copy->body, own);
+  }
   return copy;
 }
 

@@ -1,6 +1,5 @@
 // Constant folding: computes nodes whose results depend on constants alone.
 #include <algorithm>
-#include <unordered_set>
 
 #include "ir/evaluate.h"
 #include "passes/facts.h"
@@ -97,8 +96,8 @@ bool knows_all(const Node& node) {
 size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
   size_t folded = 0;
   const auto expanded = expanded_operands(block, module == nullptr);
-  std::unordered_set<const Value*> changed;
-  std::unordered_set<const Node*> noted;  // shared constants may have thousands of sources
+  PointerSet<const Value*> changed;
+  PointerSet<const Node*> noted;  // shared constants may have thousands of sources
   std::vector<std::unique_ptr<Node>> nodes;
   nodes.reserve(block.nodes.size());
   for (auto& owned : block.nodes) {
@@ -121,7 +120,7 @@ size_t fold_block(Block& block, Module* module, size_t largest_bytes) {
       continue;
     }
     for (const Value* input : inputs)
-      if (input->producer && noted.insert(input->producer).second)
+      if (input->producer && noted.insert(input->producer))
         for (SourceId id : input->producer->sources)
           ++visits,
               module->removed.emplace(id, constant_of(input) || !shape_only ? Removal::folded : Removal::shape_only);

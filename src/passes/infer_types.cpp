@@ -106,7 +106,7 @@ bool infer_node(Node& node, const Module* module) {
 
 void infer_block(Block& block, const Module* module) { infer_nodes(block, module, 0); }
 
-void infer_changed(Node& node, std::unordered_set<const Value*>& changed, bool inside) {
+void infer_changed(Node& node, PointerSet<const Value*>& changed, bool inside) {
   const bool known = std::all_of(node.results.begin(), node.results.end(),
                                  [](const auto& result) { return result->type.is_static(); });
   if (known && node.regions.empty() &&

@@ -4,10 +4,10 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "ir/module.h"
+#include "support/pointer_map.h"
 
 namespace cairn {
 
@@ -60,7 +60,7 @@ void infer_block(Block& block, const Module* module = nullptr);
 bool infer_node(Node& node, const Module* module = nullptr);
 /// infer_block for one node that was inferred before and may gain from `changed`, values whose type became more precise or
 /// which became constants; its results join them if their types do. `inside`: its regions as well.
-void infer_changed(Node& node, std::unordered_set<const Value*>& changed, bool inside);
+void infer_changed(Node& node, PointerSet<const Value*>& changed, bool inside);
 /// Dead-code elimination: removes nodes on which no result or side effect depends. `module` tells which calls have
 /// effects.
 size_t remove_dead(Block& block, const Module* module);

@@ -1,16 +1,17 @@
 // Dead-code elimination: removes nodes on which no result or side effect depends.
-#include <unordered_set>
-
 #include "ir/control.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "support/pointer_map.h"
 
 namespace cairn {
 
 namespace {
 
 size_t remove_dead(Block& block, Effects& effects) {
-  std::unordered_set<const Value*> used(block.results.begin(), block.results.end(), 2 * block.nodes.size());
+  PointerSet<const Value*> used;
+  used.reserve(2 * block.nodes.size());
+  used.insert(block.results.begin(), block.results.end());
   size_t removed = 0;
   std::vector<bool> live(block.nodes.size());
   for (size_t i = block.nodes.size(); i-- > 0;) {

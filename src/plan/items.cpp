@@ -26,7 +26,7 @@ class Order {
   Order(const Function& function, Items& items)
       : function_(function), items_(items), followers_(items.list.size()), waits_(items.list.size(), 0),
         first_(items.list.size(), false), scan_(items.list.size(), false), level_(items.list.size(), 0) {
-    for (const auto& node : function.body.nodes) position_.emplace(node.get(), position_.size());
+    for (const auto& node : function.body.nodes) position_.try_emplace(node.get(), position_.size());
     for (size_t i = 0; i < items.list.size(); ++i)
       for (const Node* node : items.list[i].group.nodes) item_of_[node] = i;
     find_scans();
@@ -121,7 +121,7 @@ class Order {
 
   // An item's level: the collectives on the longest way to it.
   void find_levels() {
-    std::unordered_map<const Node*, size_t> levels;
+    PointerMap<const Node*, size_t> levels;
     for (const auto& node : function_.body.nodes) {
       size_t level = 0;
       for (const Value* input : node->inputs)
@@ -193,7 +193,7 @@ class Order {
 
   const Function& function_;
   Items& items_;
-  std::unordered_map<const Node*, size_t> position_, item_of_;
+  PointerMap<const Node*, size_t> position_, item_of_;
   std::vector<std::vector<size_t>> followers_;
   std::vector<size_t> waits_;
   std::vector<bool> first_, scan_;

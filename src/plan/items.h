@@ -1,11 +1,10 @@
 // Items: the units that a plan runs, chosen by the engines and put into an order.
 #pragma once
 
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "plan/plan.h"
+#include "support/pointer_map.h"
 
 namespace cairn {
 
@@ -18,8 +17,8 @@ struct Item {
 /// The items of a function in the order in which they run.
 struct Items {
   std::vector<Item> list;
-  std::unordered_set<const Node*> nodes;  // of all items; constants, and views that no engine took, belong to no item
-  std::unordered_map<const Value*, std::vector<size_t>> readers;  // param -> items that read it, through views as well
+  PointerSet<const Node*> nodes;  // of all items; constants, and views that no engine took, belong to no item
+  PointerMap<const Value*, std::vector<size_t>> readers;  // param -> items that read it, through views as well
 
   /// The value whose elements this one has, in front of views that no engine took.
   const Value* behind_views(const Value* value) const;

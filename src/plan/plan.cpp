@@ -28,7 +28,7 @@ bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape
 // Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are
 // none. Afterwards the results of `function` are the inputs of the rest.
 std::unique_ptr<Function> cut_rest(Function& function) {
-  std::unordered_set<const Value*> late;  // values with dynamic dims, and results of nodes that use late values
+  PointerSet<const Value*> late;  // values with dynamic dims, and results of nodes that use late values
   std::vector<std::unique_ptr<Node>> early, rest_nodes;
   for (auto& node : function.body.nodes) {
     bool is_late = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return late.count(v); });
@@ -190,7 +190,7 @@ class Planner {
     for (auto [result, param] : plan_->function->updates) replaces_[result] = body_->params[param].get();
     if (has_rest_) return;
     const auto& results = body_->results;
-    std::unordered_set<const Value*> handed_out;
+    PointerSet<const Value*> handed_out;
     for (const Value* result : results) handed_out.insert(root(result));
     for (size_t i = 0; i < results.size(); ++i) {
       const Value* value = root(results[i]);
@@ -216,7 +216,7 @@ class Planner {
   // If a step updates its operand in place to give a result, the operand is computed in the result's buffer as well,
   // unless that buffer is a param's that another step still reads.
   void start_in_outputs() {
-    std::unordered_map<const Value*, size_t> maker;
+    PointerMap<const Value*, size_t> maker;
     for (size_t i = 0; i < items_.list.size(); ++i)
       for (const Value* output : items_.list[i].group.outputs) maker[output] = i;
     for (size_t i = items_.list.size(); i-- > 0;) {
@@ -636,9 +636,9 @@ class Planner {
   std::optional<Uses> uses_;
   bool has_rest_ = false;
   Items items_;
-  std::unordered_set<const Node*> done_;
-  std::unordered_map<const Value*, const Value*> root_;
-  std::unordered_map<const Value*, size_t> buffer_;
+  PointerSet<const Node*> done_;
+  PointerMap<const Value*, const Value*> root_;
+  PointerMap<const Value*, size_t> buffer_;
   std::unordered_map<const Value*, size_t> direct_;  // value written directly to an output -> that output
   std::map<std::pair<const Value*, MemorySpace*>, size_t> copies_;
   std::map<size_t, const Value*> replaces_;  // result -> the param whose new content it is

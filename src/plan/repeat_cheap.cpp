@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "plan/items.h"
+#include "support/pointer_map.h"
 
 namespace cairn {
 
@@ -28,11 +29,17 @@ bool is_cheap(const Node& node) {
   return std::any_of(std::begin(kCheap), std::end(kCheap), [&](std::string_view name) { return node.is(name); });
 }
 
+/// Whether it is worth looking at: so large that it may leave a cache between its users.
+bool is_large(const Node& node) {
+  const Type& type = node.results.size() == 1 ? node.result()->type : Type::token();
+  return type.is_static() && type.dtype == kF32 && *element_count(type.shape.sizes()) >= kFewest && is_cheap(node);
+}
+
 class Repeater {
  public:
   explicit Repeater(Block& block) : block_(block), uses_(block) {
     for (const auto& node : block.nodes) {
-      position_.emplace(node.get(), position_.size());
+      position_.try_emplace(node.get(), position_.size());
       auto& makers = makers_.emplace_back();
       for (const Value* input : node->inputs) {
         last_use_[root(input)] = position_.at(node.get());
@@ -45,9 +52,7 @@ class Repeater {
 
   void run() {
     for (const auto& node : block_.nodes)
-      if (is_cheap(*node) && node->result()->type.is_static() && node->result()->type.dtype == kF32 &&
-          count(node->result()) >= kFewest && !uses_.is_result(node->result()))
-        consider(*node);
+      if (is_large(*node) && !uses_.is_result(node->result())) consider(*node);
     std::vector<std::unique_ptr<Node>> nodes;
     for (auto& node : block_.nodes) {
       if (auto found = repeated_.find(node.get()); found != repeated_.end())
@@ -58,7 +63,6 @@ class Repeater {
   }
 
  private:
-  static int64_t count(const Value* value) { return *element_count(value->type.shape.sizes()); }
   static const Value* root(const Value* value) {
     while (value->producer && is_view(*value->producer)) value = value->producer->inputs[0];
     return value;
@@ -155,15 +159,17 @@ class Repeater {
 
   Block& block_;
   Uses uses_;
-  std::unordered_map<const Node*, size_t> position_;
+  PointerMap<const Node*, size_t> position_;
   std::vector<std::vector<size_t>> makers_;  // by position: the positions of those that make the node's operands
-  std::unordered_map<const Value*, size_t> last_use_;                             // by root
-  std::unordered_map<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node after them
+  PointerMap<const Value*, size_t> last_use_;                             // by root
+  PointerMap<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node after them
   size_t visits_ = 0;
 };
 
 }  // namespace
 
-void repeat_cheap(Block& block) { Repeater(block).run(); }
+void repeat_cheap(Block& block) {
+  if (std::ranges::any_of(block.nodes, [](const auto& node) { return is_large(*node); })) Repeater(block).run();
+}
 
 }  // namespace cairn

@@ -62,7 +62,7 @@ bool Sibling::match(const Function& function) {
   node_.reserve(now.nodes.size());
   unchanged_.reserve(now.nodes.size());
   const auto pair = [&](const auto& a, const auto& b) {
-    value_.emplace(a.get(), b.get());
+    value_.try_emplace(a.get(), b.get());
     return alike(a->type, b->type);
   };
   const auto paired = [&](const Value* a, const Value* b) { return value_.at(a) == b; };
@@ -74,7 +74,7 @@ bool Sibling::match(const Function& function) {
         !std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(), paired) ||
         !std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), pair))
       return false;
-    node_.emplace(&a, &b);
+    node_.try_emplace(&a, &b);
     if (a.regions.empty() && same_types(a, b) && same_attributes(a, b)) unchanged_.insert(&a);
   }
   return std::equal(before.results.begin(), before.results.end(), now.results.begin(), paired);

@@ -4,8 +4,6 @@
 
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "plan/items.h"
 
@@ -33,9 +31,9 @@ class Sibling {
 
   const Plan* earlier_;
   std::vector<const PlannedStep*> steps_;  // without copies
-  std::unordered_map<const Value*, const Value*> value_;
-  std::unordered_map<const Node*, const Node*> node_;  // earlier -> now
-  std::unordered_set<const Node*> unchanged_;          // earlier nodes
+  PointerMap<const Value*, const Value*> value_;
+  PointerMap<const Node*, const Node*> node_;     // earlier -> now
+  PointerSet<const Node*> unchanged_;             // earlier nodes
 };
 
 }  // namespace cairn

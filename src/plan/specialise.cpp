@@ -74,7 +74,7 @@ class BroadcastDropper {
 std::unique_ptr<Function> specialise(const Function& function, std::span<const Dims> dims, bool once) {
   auto special = clone(function);
   auto& params = special->body.params;
-  std::unordered_set<const Value*> changed;
+  PointerSet<const Value*> changed;
   CHECK(dims.size() == params.size(), "{} dims for {} params", dims.size(), params.size());
   for (size_t i = 0; i < params.size(); ++i) {
     Value& param = *params[i];
