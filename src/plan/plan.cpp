@@ -93,6 +93,8 @@ class Planner {
       plan_->rest = std::make_unique<Program>(module_, std::move(rest), options_for_body(SIZE_MAX), packer_);
       if (earlier_ && earlier_->rest) plan_->rest->follow(*earlier_->rest);
     }
+    plan_->steps.reserve(items_.list.size());
+    plan_->buffers.reserve(3 * items_.list.size());
     find_roots();
     make_outputs();
     start_in_outputs();

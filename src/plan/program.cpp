@@ -15,7 +15,7 @@ namespace {
 // Plans that a program keeps: few, or more within a part of the model's bound of bytes, as a lookup is linear not too many. The least
 // recently used one is dropped first.
 constexpr size_t kFewPlans = 64, kMostPlans = 512, kPartOfBound = 32;
-constexpr size_t kSiblings = 4;  // magnitudes of sizes whose choices are taken over
+constexpr size_t kSiblings = 16;  // magnitudes of sizes whose choices are taken over: of several dims these are many
 
 // Counts the time of the outermost planning on this thread.
 class PlanningTimer {

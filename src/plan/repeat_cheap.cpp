@@ -169,7 +169,17 @@ class Repeater {
 }  // namespace
 
 void repeat_cheap(Block& block) {
-  if (std::ranges::any_of(block.nodes, [](const auto& node) { return is_large(*node); })) Repeater(block).run();
+  PointerMap<const Value*, const Node*> users;  // of large results: the last one so far
+  bool several = false;
+  for (const auto& node : block.nodes) {
+    for (const Value* input : node->inputs)
+      if (const auto found = users.find(input); found != users.end()) {
+        several = several || (found->second && found->second != node.get());
+        found->second = node.get();
+      }
+    if (is_large(*node)) users[node->result()] = nullptr;
+  }
+  if (several) Repeater(block).run();
 }
 
 }  // namespace cairn

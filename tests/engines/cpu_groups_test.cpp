@@ -118,6 +118,29 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
   expect_steps(read, {"transposed_product", "elementwise 4"});
 }
 
+TEST_F(CpuGroups, the_update_of_a_weight_stays_in_its_step_at_sizes_of_the_same_magnitude) {
+  const std::string text = R"(module @m { func @main(%w: f32[96, 64], %x: f32[?n, 96], %dy: f32[?n, 64]) -> (%a: f32[96, 64]) {
+    %g = matmul %x, %dy {transpose_a = true}
+    %k = constant {value = f32[] (0.125)}
+    %s = mul %g, %k
+    %a = sub %w, %s
+    return %a } })";
+  const int64_t many = machine_isa() == Isa::avx512 ? 130 : 260, fewer = many / 2 + 5;
+  const auto dims_at = [](int64_t rows) { return std::vector<Dims>{{96, 64}, {rows, 96}, {rows, 64}}; };
+  const auto model = Model::make(parse(text), {.threads = 1}), other = Model::make(parse(text), {.threads = 1});
+  const auto first = model->plan(dims_at(many)), second = model->plan(dims_at(fewer));
+  EXPECT_EQ(other->plan(dims_at(fewer))->steps.size(), 2u) << "by itself two steps are faster";
+  EXPECT_EQ(second->sibling, first->function);
+  ASSERT_EQ(second->steps.size(), 1u);
+  EXPECT_EQ(second->steps[0].kernel.find("cpu/updated_gradient"), 0u);
+  std::mt19937_64 random(5);
+  std::vector<Tensor> inputs;
+  for (const Dims& dims : dims_at(fewer)) inputs.push_back(random_tensor(Type::tensor(kF32, Shape::of(dims)), random));
+  const auto wrong = difference(Model::make(parse(text), {.engines = {"reference"}})->run(inputs)[0], model->run(inputs)[0],
+                                Precision::accumulate_f32);
+  EXPECT_FALSE(wrong) << *wrong;
+}
+
 TEST_F(CpuGroups, a_weight_changes_in_place_behind_the_last_step_that_reads_it) {
   const auto expect_updated = [](const std::string& x, const std::string& made) {
     const std::string text = fmt::format(R"({{

@@ -140,15 +140,33 @@ TEST(CpuPixelLanes, LeavesOtherWindowsToThePool) {
   }
 }
 
-TEST(CpuPixelLanes, LeavesPaddedImagesToTheTileWhereTheKernelMayHaveInfinities) {
+TEST(CpuPixelLanes, LeavesPaddedImagesToTheTileWhereTheKernelHasInfinities) {
   if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
-  const auto takes = [](const char* attributes) {
-    const auto model =
-        Model::make(parse(pixel_module({"1, 28, 28, 1", "5, 5, 1, 6", attributes, kRelu}, false)), {.threads = 1});
-    return kernels_of(*model).find("pixel_lanes") != std::string::npos;
-  };
-  EXPECT_FALSE(takes("padding = same"));
-  EXPECT_TRUE(takes("padding = valid"));
+  std::mt19937_64 random(5);
+  for (const char* attributes : {"padding = same", "padding = valid"}) {
+    const std::string text = pixel_module({"2, 28, 28, 1", "5, 5, 1, 6", attributes, kRelu}, false);
+    const auto model = Model::make(parse(text), {.threads = 2});
+    EXPECT_EQ(kernels_of(*model), "cpu/pixel_lanes ") << attributes;
+    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+    std::vector<Tensor> inputs;
+    for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+    for (const float weight : {0.5f, INFINITY, NAN}) {
+      inputs[1].mutable_values<float>()[2] = weight;
+      const auto wanted = expected->run(inputs), found = model->run(inputs);
+      for (size_t i = 0; i < static_cast<size_t>(wanted[0].count()); ++i) {
+        const float a = found[0].values<float>()[i], b = wanted[0].values<float>()[i];
+        ASSERT_TRUE(a == b || std::abs(a - b) < 1e-4f || (std::isnan(a) && std::isnan(b)))
+            << a << " for " << b << " at " << i << ", " << attributes << ", weight " << weight;
+      }
+    }
+  }
+}
+
+TEST(CpuPixelLanes, LeavesPooledImagesWithPaddingToTheTileWhereTheKernelIsNoConstant) {
+  if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
+  const auto model =
+      Model::make(parse(pixel_module({"1, 28, 28, 1", "5, 5, 1, 6", "padding = same", kPooled}, false)), {.threads = 1});
+  EXPECT_EQ(kernels_of(*model).find("and max_pool"), std::string::npos);
 }
 
 TEST(CpuPixelLanes, KeepsNan) {

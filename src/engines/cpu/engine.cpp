@@ -22,9 +22,11 @@ class Question {
     if (late_ && !objects_) stand_in_ = SizedNode::stand_in(group);
   }
 
-  std::optional<std::string> refusal(const CpuKernel& kernel) const {
+  /// `again`: the kernel takes the group at sizes of the same magnitude.
+  std::optional<std::string> refusal(const CpuKernel& kernel, bool again = false) const {
     if (objects_ || (late_ && !stand_in_ && !kernel.allocates)) return "dims depend on element values";
-    return kernel.refuses(late_ && !kernel.allocates ? stand_in_->group() : group_);
+    const auto refuses = again && kernel.refuses_again ? kernel.refuses_again : kernel.refuses;
+    return refuses(late_ && !kernel.allocates ? stand_in_->group() : group_);
   }
   bool is_late() const { return late_; }
 
@@ -59,7 +61,7 @@ class CpuEngine final : public Engine {
   bool takes_as(const Group& group, const Group& other) const override {
     const Question question(group);
     const auto* kernel = static_cast<const CpuKernel*>(other.kernel);
-    if (kernel && !question.refusal(*kernel)) group.kernel = kernel;
+    if (kernel && !question.refusal(*kernel, true)) group.kernel = kernel;
     return kernel_for(question, group) != nullptr;
   }
 

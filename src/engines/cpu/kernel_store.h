@@ -44,7 +44,8 @@ class KernelStore {
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<const Kernel>> kernels_;
-  std::array<std::shared_ptr<const Kernel>, 256> latest_;  // a page or two each
+  // A page or two each. Products of a network's layers over hundreds of numbers of rows are more than a few hundred.
+  std::array<std::shared_ptr<const Kernel>, 1024> latest_;
   size_t made_ = 0;
 };
 

@@ -59,7 +59,7 @@ std::unique_ptr<Step> make_strided_program(const Group& group, const GroupStride
 
 constexpr CpuKernel kKernels[] = {
     {"attention", refuses_attention, make_attention},
-    {"updated_gradient", refuses_updated_gradient, make_updated_gradient},
+    {"updated_gradient", refuses_updated_gradient, make_updated_gradient, nullptr, false, cannot_make_updated_gradient},
     {"separable", refuses_separable, make_separable},
     {"pixel_lanes", refuses_pixel_lanes, make_pixel_lanes},
     {"few_channels", refuses_few_channels, make_few_channels},

@@ -13,6 +13,8 @@ struct CpuKernel {
   std::unique_ptr<Step> (*make_strided)(const Group& group, const GroupStrides& strides) = nullptr;
   /// Takes results whose dims only a run tells, and allocates them itself.
   bool allocates = false;
+  /// `refuses`, but for what decides by speed alone: of a group that the kernel takes at sizes of the same magnitude. Null: `refuses`.
+  std::optional<std::string> (*refuses_again)(const Group& group) = nullptr;
 };
 
 /// All CPU kernels, best first.

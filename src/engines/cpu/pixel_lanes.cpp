@@ -9,6 +9,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/narrow.h"
+#include "engines/cpu/tile_step.h"
 #include "engines/cpu/vector_loops.h"
 #include "support/memory.h"
 #include "support/target.h"
@@ -24,6 +25,7 @@ constexpr int64_t kMostOutputs = 8, kMostPlaces = 64;
 struct PixelLanes {
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   bool pools = false;      // two by two sums make one result
+  bool checks = false;     // the tile computes where the kernel, which is no constant, is not finite
   int64_t made_h, made_w;  // results
   int64_t pitch, row,
       step;  // floats of a channel's every stride_w-th column, of a row of them all, of a channel's sums
@@ -110,11 +112,14 @@ bool is_padded(const SlideSpec& s) {
          (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w - s.pad_left >= s.w;
 }
 
-bool is_finite(const Tensor* kernel) {
-  if (!kernel) return false;
-  std::vector<float> values(static_cast<size_t>(kernel->count()));
-  widen(form_of(kernel->dtype()), kernel->count(), kernel->data(), values.data());
-  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+bool is_finite(const float* values, int64_t count) {
+  return std::all_of(values, values + count, [](float value) { return std::isfinite(value); });
+}
+
+bool is_finite(const Tensor& kernel) {
+  std::vector<float> values(static_cast<size_t>(kernel.count()));
+  widen(form_of(kernel.dtype()), kernel.count(), kernel.data(), values.data());
+  return is_finite(values.data(), kernel.count());
 }
 
 Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, PixelLanes& p) {
@@ -132,8 +137,9 @@ Refusal read_pixel_lanes(const Contraction& contraction, const Node* pool, Pixel
   if (p.ic > kMostInputs || p.oc > kMostOutputs || p.ic * p.oc == 0)
     return "has more than four channels, or makes more than eight";
   if (s.kw * p.ic > kMostPlaces || s.stride_w > kMostStride || s.pad_left < 0) return "has wide windows or strides";
-  if (is_padded(s) && !is_finite(constant_of(node.inputs[1])))  // the border is multiplied as well: no 0 times infinity
-    return "has padding, and a kernel that may have infinities";
+  const Tensor* kernel = constant_of(node.inputs[1]);
+  p.checks = is_padded(s) && !kernel;  // the border is multiplied as well: no 0 times infinity
+  if (kernel && is_padded(s) && !is_finite(*kernel)) return "has padding, and a kernel with infinities";
   const int64_t lane = loop_lanes(machine_isa());
   p.pitch = rounded_up(s.ow, lane) + lane + (s.kw - 1) * s.dilation_w / s.stride_w + 1;
   p.row = p.ic * s.stride_w * p.pitch;
@@ -173,17 +179,18 @@ Refusal read_pixels(const Group& group, PixelLanes& p) {
   if (!contraction || contraction->stored) return "is another operation";
   if (auto reason = not_floats(group)) return reason;
   if (auto reason = read_pixel_lanes(*contraction, pool, p)) return reason;
+  if (p.checks && refuses_tile(group)) return "has padding, and a kernel that may have infinities";
   return read_pixel_forms(group, *contraction, p);
 }
 
 /// [taps, kMostOutputs], from a kernel [taps, oc].
 void pack_pixel_weights(const PixelLanes& p, const void* elements, float* to) {
-  std::vector<float> floats(static_cast<size_t>(p.taps() * p.oc));
-  widen(p.weights_form, std::ssize(floats), elements, floats.data());
-  round_to(p.precision, std::ssize(floats), floats.data());
-  const float* kernel = floats.data();
-  for (int64_t tap = 0; tap < p.taps(); ++tap, kernel += p.oc, to += kMostOutputs)
-    std::fill(std::copy_n(kernel, p.oc, to), to + kMostOutputs, 0.f);
+  const auto* from = static_cast<const char*>(elements);
+  for (int64_t tap = 0; tap < p.taps(); ++tap, from += p.oc * bytes_of(p.weights_form), to += kMostOutputs) {
+    widen(p.weights_form, p.oc, from, to);
+    round_to(p.precision, p.oc, to);
+    std::fill(to + p.oc, to + kMostOutputs, 0.f);
+  }
 }
 
 }  // namespace
@@ -221,6 +228,8 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
   const size_t wide = is_narrow(p.x_form) ? bytes(p.rows_of(rows) * p.w * p.ic) : 0;
   const size_t each = columns + sums + wide + (is_narrow(p.result) ? bytes(rows * p.made_w * p.oc) : 0);
   options.workspace = weights_size + each * static_cast<size_t>(threads);
+  const std::shared_ptr<const Step> usual = p.checks ? make_tile(group, context) : nullptr;
+  if (usual) options.workspace = std::max(options.workspace, usual->workspace());
   const auto run = [=, compute = compute_pixels()](const StepArgs& args) {
     char* const workspace = static_cast<char*>(args.workspace);
     const auto* weights = static_cast<const float*>(packed.get());
@@ -228,6 +237,7 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
       pack_pixel_weights(p, args.inputs[kernel], reinterpret_cast<float*>(workspace));
       weights = reinterpret_cast<const float*>(workspace);
     }
+    if (usual && !is_finite(weights, p.taps() * kMostOutputs)) return usual->run(args);
     float start[kMostOutputs] = {};
     if (bias) widen(bias_form, p.oc, args.inputs[bias_at], start);
     Executor& executor = brief || args.executor.width() > threads ? serial_executor() : args.executor;

@@ -15,11 +15,15 @@ namespace cairn {
 
 namespace {
 
-/// A plain product of a transposed matrix with so many rows that it pays to pack them. The step of a product of 784 by 512 and its
-/// update takes, of the time of both apart, with 128 rows 0.96 by AVX-512 and 1.04 by AVX2; with 32 rows (400 by 120) 1.3.
+/// A plain product of a transposed matrix.
 bool is_transposed_product(const Node& node) {
   if (!node.is("matmul") || !node.attr().boolean("transpose_a") || node.attr().boolean("transpose_b")) return false;
-  if (node.inputs[0]->type.shape.rank() != 2 || node.inputs[1]->type.shape.rank() != 2) return false;
+  return node.inputs[0]->type.shape.rank() == 2 && node.inputs[1]->type.shape.rank() == 2;
+}
+
+/// Whether it has so many rows that it pays to pack them. The step of a product of 784 by 512 and its update takes, of the time of
+/// both apart, with 128 rows 0.96 by AVX-512 and 1.04 by AVX2; with 32 rows (400 by 120) 1.3.
+bool has_many_rows(const Node& node) {
   const int64_t rows = machine_isa() == Isa::avx512 ? 2 * dim(node.inputs[0], 0) : dim(node.inputs[0], 0);
   return has_many_transposed_rows(rows, dim(node.inputs[0], 1), last_dim(node.inputs[1]));
 }
@@ -48,9 +52,20 @@ Group update_of(const Group& group, const Node& gradient) {
   return update;
 }
 
+bool may_make_weight_gradient(const Node& node) {
+  if (node.results.size() != 1 || !node.result()->type.is_static() || node.result()->type.dtype != kF32) return false;
+  for (size_t i = 0; i < std::min<size_t>(2, node.inputs.size()); ++i)
+    if (const Node* made = node.inputs[i]->producer; made && is_widening(*made)) return false;  // 16 bits are read as they are
+  if (is_transposed_product(node)) return true;
+  if (!is_convolution(node, ConvRole::kernel_gradient)) return false;
+  const Group group = alone(node);
+  return refuses_depthwise_gradient(group) && refuses_winograd_gradient(group) && refuses_pixel_gradient(group) &&
+         !refuses_kernel_gradient(group);
+}
+
 const Node* gradient_in(const Group& group) {
   const auto found = std::find_if(group.nodes.begin(), group.nodes.end(),
-                                  [](const Node* node) { return makes_weight_gradient(*node); });
+                                  [](const Node* node) { return may_make_weight_gradient(*node); });
   return found == group.nodes.end() ? nullptr : *found;
 }
 
@@ -63,17 +78,16 @@ KernelGradient work_of(const Node& node, int threads) {
 }  // namespace
 
 bool makes_weight_gradient(const Node& node) {
-  if (node.results.size() != 1 || !node.result()->type.is_static() || node.result()->type.dtype != kF32) return false;
-  for (size_t i = 0; i < std::min<size_t>(2, node.inputs.size()); ++i)
-    if (const Node* made = node.inputs[i]->producer; made && is_widening(*made)) return false;  // 16 bits are read as they are
-  if (is_transposed_product(node)) return true;
-  if (!is_convolution(node, ConvRole::kernel_gradient)) return false;
-  const Group group = alone(node);
-  return refuses_depthwise_gradient(group) && refuses_winograd_gradient(group) && refuses_pixel_gradient(group) &&
-         !refuses_kernel_gradient(group);
+  return may_make_weight_gradient(node) && (!is_transposed_product(node) || has_many_rows(node));
 }
 
 Refusal refuses_updated_gradient(const Group& group) {
+  const Node* gradient = group.nodes.size() > 1 ? gradient_in(group) : nullptr;
+  if (gradient && !makes_weight_gradient(*gradient)) return "has few rows";
+  return cannot_make_updated_gradient(group);
+}
+
+Refusal cannot_make_updated_gradient(const Group& group) {
   const Node* gradient = group.nodes.size() > 1 ? gradient_in(group) : nullptr;
   if (!gradient) return "is no gradient with an update";
   for (const Value* value : group.inputs)

@@ -9,6 +9,8 @@ namespace cairn {
 bool makes_weight_gradient(const Node& node);
 
 Refusal refuses_updated_gradient(const Group& group);
+/// The same whatever the number of rows of a product.
+Refusal cannot_make_updated_gradient(const Group& group);
 std::unique_ptr<Step> make_updated_gradient(const Group& group, MakeContext& context);
 
 }  // namespace cairn
