@@ -606,7 +606,7 @@ TEST_F(CpuGroups, products_and_convolutions_take_a_bias_that_is_no_constant) {
                              c),
                  {"tile"});
     expect_steps(fmt::format(
-                     R"((%x: f32[2, 9, 9, 3], %w: f32[3, 3, 3, {0}], %b: f32[1, 1, {0}]) -> (%y: f32[2, 9, 9, {0}]) {{
+                     R"((%x: f32[2, 9, 9, 5], %w: f32[3, 3, 5, {0}], %b: f32[1, 1, {0}]) -> (%y: f32[2, 9, 9, {0}]) {{
     %p = conv2d %x, %w {{padding = same}}
     %y = add %b, %p
     return %y }})",
