@@ -1,3 +1,4 @@
+// Maps and sets of pointers find what was inserted, in that order.
 #include "support/pointer_map.h"
 
 #include <gtest/gtest.h>
