@@ -15,6 +15,16 @@ constexpr const char* kNoKernels = "no kernels are compiled while converting";
 constexpr const char* kNoTuning = "there is no tuning while converting";
 constexpr const char* kOneDevice = "a converted model runs on one machine";
 constexpr const char* kNotYet = "is not done yet";
+// clang-format off
+constexpr ValueForm kCores = {"[1-9][0-9]{0,3}|[0-9]{1,4}\\|[0-9]{1,4}", "a number of cores, or one of each kind: 8 or \"8|8\"", "8|8"};
+constexpr ValueForm kTuners = {"(RL|GA)(,(RL|GA))?", "RL, GA or \"RL,GA\"", "RL,GA"};
+constexpr ValueForm kDevice = {"[0-9]{1,5}", "the number of a device, from 0 on", "3"};
+constexpr ValueForm kLimit = {"-1|[0-9]{1,9}", "-1 for no limit, or a number of operators", "-1"};
+constexpr ValueForm kNames = {"[A-Za-z_]\\w*( *, *[A-Za-z_]\\w*)*,?", "names between commas: A,B", "First,Second"};
+constexpr ValueForm kName = {"[A-Za-z][A-Za-z0-9_]*", "a name of letters and digits: mini", "mini"};
+constexpr ValueForm kVersion = {"IR|[0-9]+(\\.[A-Za-z0-9]+)*", "a version: 1.3, or IR", "1.3"};
+constexpr ValueForm kSwitches = {"(true|false)(,(true|false))*", "true or false, for each of them: \"true,false\"", "true"};
+// clang-format on
 
 // One row, one or two lines.
 // clang-format off
@@ -49,9 +59,9 @@ const OptionDef kTable[] = {
      {"out_node", "output_nodes"}},
     {"input_fp16_nodes", "Input", text, {}, "", "inputs that are handed in as 16-bit floats: \"a;b\"", acts},
     {"is_input_adjust_hw_layout", "Input", text, {}, "false", "inputs in the chip's own layout", refused,
-     "there is no such layout here", kAtc},
+     "there is no such layout here", kAtc, {}, kSwitches},
     {"is_output_adjust_hw_layout", "Output", text, {}, "false", "outputs in the chip's own layout", refused,
-     "there is no such layout here", kAtc},
+     "there is no such layout here", kAtc, {}, kSwitches},
     {"insert_op_conf", "Input", path, {}, "", "image preprocessing (AIPP) put in front of the model", acts},
     {"check_report", "Output", path, {}, "check_result.json", "where mode 3 writes its report", acts},
     {"json", "Output", path, {}, "", "file that modes 1 and 5 write", acts},
@@ -66,14 +76,14 @@ const OptionDef kTable[] = {
     {"soc_version", "Target", text, {}, "", "chip to convert for", noted,
      "every name gives a model for the processors this version knows", kAtc},
     {"core_type", "Target", choice, {"AiCore", "VectorCore"}, "AiCore", "kind of core", noted, kNoChip, kAtc},
-    {"aicore_num", "Target", text, {}, "", "number of cores", noted, kNoChip, kAtc},
+    {"aicore_num", "Target", text, {}, "", "number of cores", noted, kNoChip, kAtc, {}, kCores},
     {"virtual_type", "Target", zero_one, {}, "0", "part of a chip", noted, kNoChip, kAtc},
     {"host_env_os", "Target", choice, {"linux"}, "linux", "system the model is for", noted,
      "models hold no machine code", kAtc},
     {"host_env_cpu", "Target", choice, {"x86_64", "aarch64"}, "", "processor of the host", noted,
      "models hold no machine code", kAtc},
-    {"device_id", "Target", integer, {}, "0", "device used while tuning", noted, kNoTuning, kAtc},
-    {"target", "Target", text, {}, "", "old name of the chip", noted, kNoChip},
+    {"device_id", "Target", integer, {}, "0", "device used while tuning", noted, kNoTuning, kAtc, {}, kDevice},
+    {"target", "Target", text, {}, "", "old name of the chip", noted, kNoChip, kAtc | kOmg, {}, kName},
     {"cal_conf", "Target", path, {}, "", "calibration settings", refused, "quantisation while converting is not done yet"},
     {"cluster_config", "Target", path, {}, "", "model spread over several devices", refused,
      kOneDevice, kAtc},
@@ -97,7 +107,7 @@ const OptionDef kTable[] = {
      "high_precision: operators that stay in f32 in a lower precision mode; kernels are of high precision in any case",
      acts, "", kAtc},
     {"optypelist_for_implmode", "Precision", text, {}, "", "operators that --op_select_implmode is for: \"Gelu,Sigmoid\"",
-     acts, "", kAtc},
+     acts, "", kAtc, {}, kNames},
     {"keep_dtype", "Precision", path, {}, "", "operators that keep their types: a name or OpType::Type a line", acts, "",
      kAtc},
     {"customize_dtypes", "Precision", path, {}, "",
@@ -121,13 +131,13 @@ const OptionDef kTable[] = {
     {"topo_sorting_mode", "Optimisation", choice, {"0", "1", "2", "3"}, "1", "order of the operators", noted,
      "the order is planned when the model is loaded", kAtc},
     {"enable_scope_fusion_passes", "Optimisation", text, {}, "", "TensorFlow scope rules to switch on", met,
-     "patterns are found without being asked for", kAtc},
+     "patterns are found without being asked for", kAtc, {}, kNames},
     {"enable_single_stream", "Optimisation", true_false, {}, "false", "run operators one after the other", met,
      "operators run one after the other", kAtc},
     {"head_stream", "Optimisation", zero_one, {}, "0", "a stream of its own in front", noted, kNoChip, kAtc},
     {"ac_parallel_enable", "Optimisation", zero_one, {}, "0", "overlap host and device operators", noted, kNoChip, kAtc},
     {"tiling_schedule_optimize", "Optimisation", zero_one, {}, "0", "tile on the device", noted, kNoChip, kAtc},
-    {"static_model_ops_lower_limit", "Optimisation", integer, {}, "", "smallest static part", noted, kNoChip, kAtc},
+    {"static_model_ops_lower_limit", "Optimisation", integer, {}, "", "smallest static part", noted, kNoChip, kAtc, {}, kLimit},
     {"enable_small_channel", "Optimisation", zero_one, {}, "0", "faster first convolution of few channels", met,
      "the fastest kernel is chosen for every convolution", kAtc},
     {"buffer_optimize", "Optimisation", choice, {"l2_optimize", "l1_optimize", "l1_and_l2_optimize", "off_optimize"},
@@ -139,7 +149,7 @@ const OptionDef kTable[] = {
     {"shape_generalized_build_mode", "Optimisation", choice, {"shape_precise", "shape_generalized"}, "shape_precise",
      "kernels for one shape or many", noted, kNoKernels, kAtc},
 
-    {"auto_tune_mode", "Tuning", text, {}, "", "tune kernels: RL, GA", noted, kNoTuning, kAtc},
+    {"auto_tune_mode", "Tuning", text, {}, "", "tune kernels: RL, GA", noted, kNoTuning, kAtc, {}, kTuners},
     {"mdl_bank_path", "Tuning", path, {}, "", "tuning results of models", noted, kNoTuning, kAtc},
     {"op_bank_path", "Tuning", path, {}, "", "tuning results of operators", noted, kNoTuning, kAtc},
     {"op_debug_level", "Debug", choice, {"0", "1", "2", "3", "4"}, "0", "keep sources of kernels", noted, kNoKernels, kAtc},
@@ -151,11 +161,11 @@ const OptionDef kTable[] = {
     {"status_check", "Debug", zero_one, {}, "0", "overflow checks in kernels", noted, kNoKernels, kAtc},
     {"export_compile_stat", "Debug", choice, {"0", "1", "2"}, "1", "0: do not write fusion_result.json", acts, "", kAtc},
 
-    {"ddk_version", "General", text, {}, "", "version of the development kit", noted, "there is no such kit here", kOmg},
+    {"ddk_version", "General", text, {}, "", "version of the development kit", noted, "there is no such kit here", kOmg, {}, kVersion},
     {"net_format", "Input", choice, {"NCHW", "NHWC", "ND"}, "", "order of the image dimensions", noted,
      "the order is the one the model was made with", kOmg},
     {"encrypt_mode", "Output", choice, {"-1", "0"}, "-1", "0: encrypt the model", refused, "models are not encrypted", kOmg},
-    {"hiai_version", "Target", text, {}, "", "version of the phone's engine", noted, kNoChip, kOmg},
+    {"hiai_version", "Target", text, {}, "", "version of the phone's engine", noted, kNoChip, kOmg, {}, kVersion},
     {"input_type", "Input", text, {}, "", "element type of the inputs", refused, kNotYet, kOmg},
 };
 // clang-format on

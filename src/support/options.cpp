@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <regex>
 
 #include "support/files.h"
 #include "support/nearest.h"
@@ -249,6 +250,7 @@ class Reader {
 
   void check(const OptionDef& def, const std::string& value) {
     std::string option = fmt::format("--{}", def.name);
+    if (!is_value(def, option, value)) return;
     if (def.status == OptionStatus::refused) {
       const std::vector<std::string> parts = split_list(value, ',');
       if (*def.fallback != 0 &&
@@ -259,6 +261,11 @@ class Reader {
     }
     if (def.status == OptionStatus::noted)
       options_.notices.push_back(fmt::format("{} has no effect: {}", option, def.reason));
+  }
+
+  /// Whether the option takes the value; else the problem is noted.
+  bool is_value(const OptionDef& def, const std::string& option, const std::string& value) {
+    const size_t before = report_.problems().size();
     auto invalid = [&](const char* code, const std::string& reason, const std::string& fix = {}) {
       problem(code, option, fmt::format("Value [{}] for parameter [{}] is invalid. Reason: {}", value, option, reason),
               fix);
@@ -269,9 +276,13 @@ class Reader {
       invalid("E10005", "it must be true or false", one_of(value, "true", "false", option));
     if (def.type == OptionType::zero_one && value != "0" && value != "1")
       invalid("E10006", "it must be 1 or 0", one_of(value, "1", "0", option));
-    if (def.type == OptionType::integer && !is_integer(value)) invalid("E10001", "it must be a number");
+    if (def.type == OptionType::integer && !is_integer(value))
+      invalid("E10001", "it must be a number");
+    else if (def.form && !has_form(*def.form, value))
+      invalid("E10001", fmt::format("it must be {}", def.form->words));
     if (def.type == OptionType::choice && std::find(def.values.begin(), def.values.end(), value) == def.values.end())
       bad_choice(def, value, invalid);
+    return report_.problems().size() == before;
   }
 
   template <class Invalid>
@@ -331,6 +342,11 @@ class Reader {
 };
 
 }  // namespace
+
+bool has_form(const ValueForm& form, const std::string& value) {
+  constexpr size_t kLongest = 200;  // of which a form is matched
+  return value.size() <= kLongest && std::regex_match(value, std::regex(form.pattern));
+}
 
 const char* to_string(OptionStatus status) {
   constexpr const char* kNames[] = {"acts", "met", "noted", "refused"};

@@ -35,6 +35,13 @@ const char* to_string(OptionStatus status);
 
 enum Door : uint8_t { kAtc = 1 << 0, kOmg = 1 << 1 };
 
+/// What a value has to look like: a regular expression, the same in words ("a number of cores"), and one that does.
+struct ValueForm {
+  const char* pattern;
+  const char* words;
+  const char* example;
+};
+
 struct OptionDef {
   const char* name;
   const char* group;
@@ -46,9 +53,11 @@ struct OptionDef {
   const char* reason = "";  // for every status but `acts`: why, and what to do instead
   uint8_t doors = kAtc | kOmg;
   std::vector<std::string_view> aliases = {};
+  std::optional<ValueForm> form = {};  // of a text, or of a number within bounds
 };
 
 std::span<const OptionDef> option_table();
+bool has_form(const ValueForm& form, const std::string& value);
 /// Row by name or alias, `-` read as `_`; null when there is none for that door.
 const OptionDef* find_option(std::string_view name, Door door);
 /// The closest name within a third of its length, or nothing.

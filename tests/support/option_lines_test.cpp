@@ -17,6 +17,7 @@ std::string good_value(const OptionDef& def) {
   const std::string_view name = def.name;
   if (name == "soc_version") return "Ascend310P3";
   if (name == "input_shape") return "a:1,2";
+  if (def.form) return def.form->example;
   switch (def.type) {
     case OptionType::choice: return std::string(def.values.back());
     case OptionType::true_false: return "true";
@@ -158,6 +159,9 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
       refused({fix("2")}, def, "E10006", "it must be 1 or 0");
     } else if (def.type == OptionType::integer) {
       for (const char* text : {"x", "1.5", "0x10", "1,2"}) refused({fix(text)}, def, "E10001", "it must be a number");
+      if (def.form) refused({fix("-7")}, def, "E10001", fmt::format("it must be {}", def.form->words));
+    } else if (def.form) {
+      for (const char* text : {"%&", "-1;2"}) refused({fix(text)}, def, "E10001", fmt::format("it must be {}", def.form->words));
     } else if (def.type == OptionType::choice) {
       const std::string code = name == "log" ? "E10010" : name == "framework" ? "E10007" : "E10001";
       refused({fix("nonsense-value")}, def, code, name == "log" ? "only support" : "it must be");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -71,14 +72,40 @@ void write_ports(const FrameworkQuestion& question, const Model& mine, const std
   write_file(path, json.dump());
 }
 
+/// The interpreter to ask, then those of the virtual environments in the folder of its own that have the package.
+std::vector<std::string> interpreters(const FrameworkQuestion& question) {
+  std::vector<std::string> found = {find_python(question.python)};
+  if (!question.python.empty() || std::getenv("CAIRN_PYTHON")) return found;
+  const char* package = question.source.ends_with(".onnx") ? "onnxruntime" : "tensorflow";
+  std::error_code none;
+  std::vector<fs::path> others;
+  for (const auto& environment :
+       fs::directory_iterator(fs::path(found[0]).parent_path().parent_path().parent_path(), none))
+    for (const auto& version : fs::directory_iterator(environment.path() / "lib", none))
+      if (fs::exists(version.path() / "site-packages" / package, none) &&
+          fs::exists(environment.path() / "bin/python", none))
+        others.push_back(environment.path() / "bin/python");
+  std::sort(others.begin(), others.end());
+  for (const fs::path& other : others)
+    if (other != found[0]) found.push_back(other.string());
+  return found;
+}
+
 void run_worker(const FrameworkQuestion& question, size_t runs, const fs::path& folder) {
-  const std::string python = find_python(question.python), log = (folder / "log").string();
-  const std::string error = (folder / "error").string();
-  const int status = run_program({python, "-c", kFrameworkScript, question.trace ? "trace" : "run", question.source,
-                                  question.signature, std::to_string(runs), folder.string()},
-                                 log);
-  if (status == 127) throw FrameworkMissing{fmt::format("{} cannot be started", python)};
-  if (status == 3) throw FrameworkMissing{fmt::format("{} in {}", printable(read_file(log)), python)};
+  const std::string log = (folder / "log").string(), error = (folder / "error").string();
+  const std::vector<std::string> pythons = interpreters(question);
+  int status = 3;
+  std::string missing;
+  for (size_t i = 0; i < pythons.size() && (status == 3 || status == 127); ++i) {
+    status = run_program({pythons[i], "-c", kFrameworkScript, question.trace ? "trace" : "run", question.source,
+                          question.signature, std::to_string(runs), folder.string()},
+                         log);
+    if (status == 127) missing += fmt::format("{}{} cannot be started", i > 0 ? ", " : "", pythons[i]);
+    if (status == 3) missing += fmt::format("{}{} in {}", i > 0 ? ", " : "", printable(read_file(log)), pythons[i]);
+    if (status != 3 && status != 127 && i > 0)
+      fmt::print(stderr, "note: {} is asked; missing: {}\n", pythons[i], missing);
+  }
+  if (status == 127 || status == 3) throw FrameworkMissing{missing};
   if (status == 0) return;
   const std::string said = fs::exists(error) ? read_file(error) : "";
   if (said.empty()) fail_with_log(question.source, read_file(log));

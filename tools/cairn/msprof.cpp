@@ -10,6 +10,7 @@
 #include "support/files.h"
 #include "support/json_fault.h"
 #include "support/nearest.h"
+#include "support/options.h"
 #include "worker.h"
 
 namespace cairn::cli {
@@ -35,6 +36,7 @@ Model IDs and iterations are those of --query; model 4294967295 counts the steps
 )";
 
 constexpr const char* kNoSampling = "sampling of devices and of the host is not there";
+constexpr const char* kWholeRun = "the whole run is recorded; --dynamic=on starts and stops by hand";
 constexpr const char* kNoSteps = "counters are read at every step, not sampled";
 constexpr const char* kOneCore = "processors have no vector cores of their own";
 constexpr const char* kNoCommunication = "one process has no communication to analyse";
@@ -45,7 +47,21 @@ struct MsprofOption {
   std::vector<std::string_view> values;
   const char* key = nullptr;     // of PROFILING_OPTIONS
   const char* reason = nullptr;  // why it has no effect; the last of `values` has what it asks for, and is not told
+  std::optional<ValueForm> form = {};  // of a value that is not one of `values`
 };
+
+// clang-format off
+constexpr ValueForm kNumber = {"[0-9]{1,9}", "a number", "5"};
+constexpr ValueForm kFrequency = {"[1-9][0-9]{0,5}", "a number of samples a second, from 1 on", "50"};
+constexpr ValueForm kHundred = {"[1-9][0-9]?|100", "a number from 1 to 100", "100"};
+constexpr ValueForm kDevices = {"all|[0-9]{1,4}(,[0-9]{1,4})*", "all, or numbers of devices: 0,1", "0,1"};
+constexpr ValueForm kCaches = {"read|write|capacity|bandwidth", "read, write, capacity or bandwidth", "read"};
+constexpr ValueForm kRules = {"(communication|communication_matrix)(,(communication|communication_matrix))?",
+                              "communication, communication_matrix or both between a comma", "communication"};
+constexpr ValueForm kMetrics = {"[A-Z][A-Za-z0-9]*(:.*)?", "the name of a group, such as PipeUtilization", "PipeUtilization"};
+constexpr ValueForm kHost = {"(cpu|mem|disk|network|osrt)(,(cpu|mem|disk|network|osrt))*", "of cpu, mem, disk, network and osrt, between commas", "cpu,mem"};
+constexpr ValueForm kUsage = {"(cpu|mem)(,(cpu|mem))?", "cpu, mem or both between a comma", "cpu"};
+// clang-format on
 
 const std::vector<MsprofOption>& msprof_options() {
   static const std::vector<std::string_view> kSwitch = {"on", "off"};
@@ -79,28 +95,49 @@ const std::vector<MsprofOption>& msprof_options() {
       {"--clear", kSwitch},            // nothing lies between a recording and its export
       {"--summary-format", {"json", "csv"}, nullptr, "tables are written as csv"},
       {"--aic-mode", {"sample-based", "task-based"}, nullptr, kNoSteps},
-      {"--aic-freq", {}, nullptr, kNoSteps},
+      {"--aic-freq", {}, nullptr, kNoSteps, kHundred},
       {"--ai-vector-core", kSwitch, nullptr, kOneCore},
       {"--aiv-mode", {"sample-based", "task-based"}, nullptr, kOneCore},
-      {"--aiv-freq", {}, nullptr, kOneCore},
-      {"--aiv-metrics", {}, nullptr, kOneCore},
+      {"--aiv-freq", {}, nullptr, kOneCore, kFrequency},
+      {"--aiv-metrics", {}, nullptr, kOneCore, kMetrics},
       {"--task-trace", kSwitch, nullptr, "--task-time says what is recorded"},
       {"--scale", {}, nullptr, "all operators are recorded"},
       {"--analyze", kSwitch, nullptr, kNoCommunication},
-      {"--rule", {}, nullptr, kNoCommunication},
-      {"--delay", {}, nullptr, "the whole run is recorded; --dynamic=on starts and stops by hand"},
-      {"--duration", {}, nullptr, "the whole run is recorded; --dynamic=on starts and stops by hand"},
-      {"--llc-profiling", {}, nullptr, kNoSampling},
+      {"--rule", {}, nullptr, kNoCommunication, kRules},
+      {"--delay", {}, nullptr, kWholeRun, kNumber},
+      {"--duration", {}, nullptr, kWholeRun, kNumber},
+      {"--llc-profiling", {}, nullptr, kNoSampling, kCaches},
       {"--instr-profiling", kSwitch, nullptr, kNoSampling},
-      {"--instr-profiling-freq", {}, nullptr, kNoSampling},
+      {"--instr-profiling-freq", {}, nullptr, kNoSampling, kFrequency},
       {"--hardware-mem", kSwitch, nullptr, kNoSampling},
       {"--python-path", {}, nullptr, "no Python is needed to read recordings"},
       {"--mstx-domain-include", {}, nullptr, "ranges of all domains are recorded"},
       {"--mstx-domain-exclude", {}, nullptr, "ranges of all domains are recorded"},
       {"--biu", kSwitch, nullptr, kNoSampling},
-      {"--biu-freq", {}, nullptr, kNoSampling},
+      {"--biu-freq", {}, nullptr, kNoSampling, kFrequency},
       {"--power", kSwitch, nullptr, kNoSampling},
-      {"--devices", {}, nullptr, "models run on the processor"},
+      {"--devices", {}, nullptr, "models run on the processor", kDevices},
+      {"--sys-hardware-mem", kSwitch, nullptr, kNoSampling},
+      {"--sys-hardware-mem-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-io-profiling", kSwitch, nullptr, kNoSampling},
+      {"--sys-io-sampling-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-interconnection-profiling", kSwitch, nullptr, kNoSampling},
+      {"--sys-interconnection-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-cpu-profiling", kSwitch, nullptr, kNoSampling},
+      {"--sys-cpu-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-profiling", kSwitch, nullptr, kNoSampling},
+      {"--sys-sampling-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-pid-profiling", kSwitch, nullptr, kNoSampling},
+      {"--sys-pid-sampling-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-devices", {}, nullptr, kNoSampling, kDevices},
+      {"--sys-period", {}, nullptr, kNoSampling, kFrequency},
+      {"--sys-low-power", kSwitch, nullptr, kNoSampling},
+      {"--dvpp-profiling", kSwitch, nullptr, kNoSampling},
+      {"--dvpp-freq", {}, nullptr, kNoSampling, kFrequency},
+      {"--host-sys", {}, nullptr, kNoSampling, kHost},
+      {"--host-sys-pid", {}, nullptr, kNoSampling, kNumber},
+      {"--host-sys-usage", {}, nullptr, kNoSampling, kUsage},
+      {"--host-sys-usage-freq", {}, nullptr, kNoSampling, kFrequency},
       {"--iteration-count", {}},
   };
   return kOptions;
@@ -116,11 +153,11 @@ void tell_without_effect(const std::string& name, const char* reason) {
 void take_given(std::vector<std::string>& words, Given& given) {
   const std::string name = words[0].substr(0, words[0].find('='));
   const std::string value = take_value(words);
-  for (const char* sampled : {"--sys-", "--host-sys", "--dvpp-"})
-    if (name.starts_with(sampled)) return tell_without_effect(name, kNoSampling);
   auto option = std::find_if(msprof_options().begin(), msprof_options().end(),
                              [&](const MsprofOption& each) { return each.name == name; });
   if (option == msprof_options().end()) {
+    for (const char* sampled : {"--sys-", "--host-sys", "--dvpp-"})
+      if (name.starts_with(sampled)) return tell_without_effect(name, kNoSampling);
     std::vector<std::string_view> names;
     for (const MsprofOption& each : msprof_options()) names.push_back(each.name);
     fail(ErrorKind::invalid_argument, name, "is no option of msprof{}; --help shows them", did_you_mean(name, names));
@@ -128,6 +165,8 @@ void take_given(std::vector<std::string>& words, Given& given) {
   const auto& values = option->values;
   if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())
     fail(ErrorKind::invalid_argument, name, "is {}, found '{}'", fmt::join(values, " or "), value);
+  if (option->form && !has_form(*option->form, value))
+    fail(ErrorKind::invalid_argument, name, "is {}, found '{}'", option->form->words, value);
   if (option->reason != nullptr && (values.empty() || value != values.back()))
     tell_without_effect(name, option->reason);
   given[name] = value;

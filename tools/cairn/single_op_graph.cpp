@@ -136,6 +136,8 @@ void reduction(Writer& w) {
   w.result(y);
 }
 
+constexpr std::string_view kReduced[] = {"Sum", "Mean", "Max", "Min", "Prod", "All", "Any"};
+
 /// Operators of the platform with attributes in place of the constant inputs that TensorFlow's have. `-` stands for the
 /// operator's own inputs, other words are attributes; the type of constants is int32.
 struct FixedRow {
@@ -146,6 +148,7 @@ struct FixedRow {
 const std::vector<FixedRow>& fixed_rows() {
   static const std::vector<FixedRow> kRows = {
       {"TransposeD", "Transpose", {"-", "perm"}},
+      {"Permute", "Transpose", {"-", "*order"}},
       {"ConcatD", "Concat", {"concat_dim", "-"}},
       {"ConcatV2D", "ConcatV2", {"-", "concat_dim"}},
       {"SplitD", "Split", {"split_dim", "-"}},
@@ -220,37 +223,10 @@ std::string known_name(const std::string& name) {
 
 void same(Writer& w) {
   std::vector<std::string> inputs;
-  for (const Operand& input : w.op.inputs) inputs.push_back(input.name);
+  for (const Operand& input : w.op.inputs)
+    if (!input.name.empty()) inputs.push_back(input.name);
   const std::string name = w.node(known_name(w.op.op), inputs, {w.op.written.begin(), w.op.written.end()});
   for (size_t i = 0; i < w.op.outputs.size(); ++i) w.result(fmt::format("{}:{}", name, i));
-}
-
-/// x times or plus the number of an attribute.
-void by_number(Writer& w) {
-  w.result(w.node(w.op.op == "Muls" ? "Mul" : "AddV2", {w.in(0).name, w.constant(w.real("value", 0))}));
-}
-
-void axpy(Writer& w) {
-  w.result(w.node("AddV2", {w.in(0).name, w.node("Mul", {w.in(1).name, w.constant(w.real("alpha", 1))})}));
-}
-
-void swish(Writer& w) {
-  const std::string scaled = w.node("Mul", {w.in(0).name, w.constant(w.real("scale", 1))});
-  w.result(w.node("Mul", {w.in(0).name, w.node("Sigmoid", {scaled})}));
-}
-
-/// x relu6(x + 3) / 6.
-void hard_swish(Writer& w) {
-  const std::string six = w.node("Relu6", {w.node("AddV2", {w.in(0).name, w.constant(3.0)})});
-  w.result(w.node("Mul", {w.in(0).name, w.node("Mul", {six, w.constant(1.0 / 6)})}));
-}
-
-/// 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-void gelu(Writer& w) {
-  const std::string x = w.in(0).name, cube = w.node("Mul", {w.node("Square", {x}), x});
-  const std::string inner = w.node("AddV2", {x, w.node("Mul", {cube, w.constant(0.044715)})});
-  const std::string curve = w.node("Tanh", {w.node("Mul", {inner, w.constant(0.7978845608028654)})});
-  w.result(w.node("Mul", {w.node("Mul", {x, w.constant(0.5)}), w.node("AddV2", {curve, w.constant(1.0)})}));
 }
 
 struct Recipe {
@@ -258,18 +234,26 @@ struct Recipe {
   void (*write)(Writer& writer);
 };
 constexpr Recipe kRecipes[] = {
-    {"Adds", by_number},
+    {"ArgMaxWithValue", single::arg_with_value},
+    {"ArgMinWithValue", single::arg_with_value},
     {"AvgPoolV2", single::pool_calculated},
-    {"Axpy", axpy},
     {"BatchMatMul", matmul},
     {"BatchMatMulV2", matmul},
+    {"BatchNorm", single::batch_norm},
     {"Cast", cast},
     {"Conv2D", single::convolution},
+    {"Conv2DBackpropInputD", single::transposed_convolution},
+    {"Conv2DTransposeD", single::transposed_convolution},
+    {"Deconvolution", single::transposed_convolution},
     {"DepthwiseConv2D", single::convolution},
+    {"Eltwise", single::eltwise},
+    {"Flatten", single::flatten},
+    {"FlattenV2", single::flatten},
+    {"FullyConnection", single::full_connection},
+    {"GLU", single::gated},
     {"GEMM", gemm},
-    {"Gelu", gelu},
     {"Gemm", gemm},
-    {"HardSwish", hard_swish},
+    {"GroupNorm", single::group_norm},
     {"LayerNorm", layer_norm},
     {"LayerNormV3", layer_norm},
     {"LayerNormV4", layer_norm},
@@ -278,11 +262,15 @@ constexpr Recipe kRecipes[] = {
     {"MatMulV2", matmul},
     {"MatMulV3", matmul},
     {"MaxPoolV3", single::pool_calculated},
-    {"Muls", by_number},
     {"PadD", pad},
     {"Pooling", single::pooling},
+    {"Reduction", single::reduction_layer},
+    {"ShuffleChannel", single::shuffle_channel},
     {"SoftmaxV2", softmax},
-    {"Swish", swish},
+    {"Sort", single::sort},
+    {"SwiGlu", single::gated},
+    {"Unsqueeze", single::unsqueeze},
+    {"Upsample", single::upsample},
 };
 
 }  // namespace
@@ -316,10 +304,25 @@ std::string constant_node(const std::string& name, const std::string& type, cons
   return text;
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+std::vector<std::string> own_operators() {
+  std::vector<std::string> names;
+  for (const Recipe& each : kRecipes) names.emplace_back(each.op);
+  for (const FixedRow& each : fixed_rows()) names.emplace_back(each.op);
+  for (std::string_view each : single::formula_names()) names.emplace_back(each);
+  for (std::string_view kind : kReduced)
+    for (const char* mark : {"", "D"}) names.push_back(fmt::format("Reduce{}{}", kind, mark));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 OpGraph graph_of(const OpDescription& description) {
   Writer writer(description);
   const std::string& op = description.op;
-  constexpr std::string_view kReduced[] = {"Sum", "Mean", "Max", "Min", "Prod", "All", "Any"};
   const bool reduces =
       op.starts_with("Reduce") && std::any_of(std::begin(kReduced), std::end(kReduced), [&](auto kind) {
         return op == fmt::format("Reduce{}", kind) || op == fmt::format("Reduce{}D", kind);
@@ -328,6 +331,8 @@ OpGraph graph_of(const OpDescription& description) {
   auto row = std::find_if(fixed_rows().begin(), fixed_rows().end(), [&](auto& each) { return each.op == op; });
   if (recipe != std::end(kRecipes))
     recipe->write(writer);
+  else if (single::formula(writer))
+    ;
   else if (reduces)
     reduction(writer);
   else if (row != fixed_rows().end())

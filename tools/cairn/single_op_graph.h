@@ -11,7 +11,7 @@
 namespace cairn::cli {
 
 struct Operand {
-  std::string name;    // of the node that makes it
+  std::string name;    // of the node that makes it; empty: left out
   std::string type;    // "DT_FLOAT"
   std::string format;  // "nchw", in small letters
   std::vector<int64_t> dims;
@@ -29,6 +29,10 @@ struct OpGraph {
   std::string nodes;                 // in text form, without the inputs
   std::vector<std::string> results;  // "node:index"
 };
+
+/// The operators that have a meaning of the platform's own here; others have that of TensorFlow's operator of their name.
+std::vector<std::string> own_operators();
+std::string lower(std::string text);
 
 /// Throws ReportError (E10027, E10030) where an input or attribute that the operator needs is missing or is not taken.
 OpGraph graph_of(const OpDescription& description);

@@ -42,11 +42,10 @@ class Writer {
     stop(code, "--singleop", fmt::format("Operator {}: {}.", op.op, reason));
   }
   const Operand& in(size_t index) const {
-    if (index >= op.inputs.size())
-      refuse("E10027", fmt::format("has {} inputs, expected at least {}", op.inputs.size(), index + 1));
+    if (!has(index)) refuse("E10027", fmt::format("has no input {}", index));
     return op.inputs[index];
   }
-  bool has(size_t input) const { return input < op.inputs.size(); }
+  bool has(size_t input) const { return input < op.inputs.size() && !op.inputs[input].name.empty(); }
   const Json* find(const char* name) const {
     auto found = op.attributes.find(name);
     return found == op.attributes.end() ? nullptr : &found->second;
@@ -117,5 +116,24 @@ void convolution(Writer& w);
 void pooling(Writer& w);
 /// MaxPoolV3 and AvgPoolV2: `padding_mode` is a rule, or CALCULATED from `pads`.
 void pool_calculated(Writer& w);
+
+/// Writes the operator when it is a formula of its inputs (single_op_formulas.cpp); false when there is none.
+bool formula(Writer& w);
+std::vector<std::string_view> formula_names();
+
+// Layers (single_op_layers.cpp).
+void full_connection(Writer& w);
+void batch_norm(Writer& w);
+void group_norm(Writer& w);
+void reduction_layer(Writer& w);
+void eltwise(Writer& w);
+void flatten(Writer& w);
+void unsqueeze(Writer& w);
+void arg_with_value(Writer& w);
+void sort(Writer& w);
+void shuffle_channel(Writer& w);
+void upsample(Writer& w);
+void gated(Writer& w);
+void transposed_convolution(Writer& w);
 
 }  // namespace cairn::cli::single

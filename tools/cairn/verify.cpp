@@ -255,7 +255,10 @@ int verify_model(const Verify& verify) try {
   measure_rounding(verify, *model, inputs, ours, comparisons);
   return report(verify, comparisons);
 } catch (const FrameworkMissing& missing) {
-  return not_verified(verify, fmt::format("framework missing ({})", missing.reason));
+  return not_verified(verify,
+                      fmt::format("framework missing ({}); --python names an interpreter that has it, --steps checks "
+                                  "each step with the reference kernels instead",
+                                  missing.reason));
 }
 
 }  // namespace
@@ -271,8 +274,10 @@ void add_verify(Verb& app, Run& run) {
                   "NAME=FILE or FILE in order, for one run; none: several on made inputs");
   verb.add_option("--runs", verify->runs, "runs on made inputs").within(1, 1000);
   verb.add_option("--tolerance", verify->tolerance, "largest difference, as part of the output's spread");
-  verb.add_option("--python", verify->python,
-                  "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn, python3");
+  verb.add_option(
+      "--python", verify->python,
+      "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn or that of an "
+      "environment beside its own that has the package, python3");
   verb.footer(
       "\nExit status: 0 equal, 2 differs, 3 not verified (framework missing).\n\nExamples:\n"
       "  cairn verify model.om --against saved_model/\n  cairn verify model.om --against model.onnx --python "
