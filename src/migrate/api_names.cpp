@@ -47,10 +47,14 @@ constexpr Respelling kRespellings[] = {
     {"tensorflow_estimator", "tf.estimator"},
     {"keras", "tf.keras"},
     {"tf_slim", "tf.contrib.slim"},
+    {"tf.contrib.slim.training.train", "tf.contrib.training.train"},
+    {"tf.contrib.learn.RunConfig", "tf.estimator.RunConfig"},
     {"horovod.tensorflow.keras", "hvd"},
     {"horovod.tensorflow.mpi_ops", "hvd"},
     {"horovod.tensorflow", "hvd"},
     {"horovod.keras", "hvd"},
+    {"horovod.run", "hvd.run"},
+    {"horovod.spark.run", "hvd.spark.run"},
     {"tf.optimizers", "tf.keras.optimizers"},
     {"tf.keras.optimizers.legacy", "tf.keras.optimizers"},
     {"tf.keras.optimizers.experimental", "tf.keras.optimizers"},
@@ -251,6 +255,21 @@ std::string public_in_keras(std::string_view name) {
   return "";
 }
 
+/// What a private module inside a part of contrib gives by the name of the part: tf.contrib.tpu.python.tpu.tpu_config.RunConfig
+/// -> tf.contrib.tpu.RunConfig, with what follows it; "" where the part has nothing of that name.
+std::string public_in_contrib(std::string_view name) {
+  constexpr std::string_view kInner = ".python.";
+  const size_t inner = name.find(kInner);
+  if (!name.starts_with("tf.contrib.") || inner == name.npos) return "";
+  for (size_t begin = inner + kInner.size() - 1; begin != name.npos; begin = name.find('.', begin + 1)) {
+    std::string found(name.substr(0, inner));
+    found += name.substr(begin, name.find_first_of(".:", begin + 1) - begin);
+    if (api_support(found).here != ApiSupport::Here::missing)
+      return found + std::string(name.substr(std::min(name.find_first_of(".:", begin + 1), name.size())));
+  }
+  return "";
+}
+
 bool is_capitalised(std::string_view dotted) {
   size_t dot = dotted.find_last_of(".:");
   char c = dot == std::string_view::npos ? dotted[0] : dot + 1 < dotted.size() ? dotted[dot + 1] : 'a';
@@ -279,6 +298,8 @@ ApiName canonical(std::string_view name) {
   if (!at.starts_with("t") && !at.starts_with("k") && !at.starts_with("h") && !at.starts_with("n")) return found;
   for (const auto& [from, to] : kRespellings) {
     if (from == "tf.python.keras") found.inner = has_prefix(at, from);
+    if (from == "tf.contrib.distribute" && has_prefix(at, from))
+      found.elder = at;  // the layer answers it by its own name
     respell(from, to);
     if (from == "tensorflow") {
       for (int version : {1, 2, 1, 2})  // compat.v2.compat.v1 happens
@@ -286,6 +307,7 @@ ApiName canonical(std::string_view name) {
           at = "tf" + at.substr(prefix.size());
           found.compat = version;
         }
+      if (std::string home = public_in_contrib(at); !home.empty()) at = std::move(home);
     }
   }
   if (std::string home = public_in_keras(at); !home.empty()) {

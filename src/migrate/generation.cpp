@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "migrate/api_table.h"
 #include "migrate/parallel.h"
@@ -31,7 +32,6 @@ struct Evidence {
   std::vector<NodeId> keras_fits;
   std::vector<NodeId> computing;
   std::vector<DefinitionUse> definitions;
-  std::vector<size_t> imports;  // modules of the project
   std::vector<NameUse> names;
 };
 
@@ -94,7 +94,13 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
     return;
   }
   if (name == "tf.enable_v2_behavior" || name == "tf.enable_eager_execution") {
-    (name == "tf.enable_v2_behavior" ? found.v2_behavior : found.eager) = true;
+    bool always = true;  // not by an option, without which the script has sessions
+    if (const Syntax& syntax = module.syntax(); name == "tf.enable_eager_execution")
+      for (NodeId up = syntax.ancestor(node, Kind::if_statement); up != kNoNode;
+           up = syntax.ancestor(up, Kind::if_statement))
+        always = always && up == main_guard(syntax);
+    bool& switched = name == "tf.enable_v2_behavior" ? found.v2_behavior : found.eager;
+    switched = switched || always;
     return;
   }
   const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed_part(name), 1),
@@ -110,11 +116,14 @@ void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& ap
   found.v2 += v2;
 }
 
+/// What starts ranks of any framework.
+bool starts_ranks(std::string_view name) { return name == "hvd.run" || name == "hvd.spark.run"; }
+
 void weigh_import(Evidence& found, const Module& module, const Import& import) {
   std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
   ApiName api = canonical(dotted);
-  const bool ours =
-      api.name == "tf" || api.name.starts_with("tf.") || api.name == "hvd" || api.name.starts_with("hvd.");
+  const bool ours = api.name == "tf" || api.name.starts_with("tf.") || api.name == "hvd" ||
+                    (api.name.starts_with("hvd.") && !starts_ranks(api.name));
   const bool platform = import.module.starts_with("npu_");
   found.tensorflow = found.tensorflow || ours || platform;
   if (asks_for_names(module, import.statement)) return;
@@ -127,7 +136,8 @@ void weigh_import(Evidence& found, const Module& module, const Import& import) {
       (import.member == "init_resource" || import.member.starts_with("get_npu_rank") ||
        import.member == "NPUBroadcastGlobalVariablesHook"))
     ++found.horovod;
-  if (import.member == "npu_strategy") ++found.strategies;
+  if (import.member == "npu_strategy" || dotted.starts_with("official.utils.misc.distribution_utils"))
+    ++found.strategies;
   if (!ours) return;
   if (api.name == "tf" && api.compat == 1) found.v1 += 3;
   if (api.name == "tf" && api.compat == 2) found.v2 += 3;
@@ -160,6 +170,7 @@ bool is_use(const Syntax& syntax, NodeId node) {
 // `own`: the script has the name from the framework, or the framework itself from a module of the project; else only what a module of
 // the project makes of it.
 void note_use(Evidence& found, const Module& module, NodeId node, const ApiName& name, bool own) {
+  if (starts_ranks(name.name)) return;
   if (own) {
     found.tensorflow = true;
     weigh(found, module, node, name);
@@ -199,13 +210,7 @@ Evidence evidence_of(const Project& project, const Module& module) {
       }
     }
   }
-  for (const Import& import : module.imports()) {
-    weigh_import(found, module, import);
-    for (std::string dotted :
-         {import.module, import.module + (import.module.ends_with('.') ? "" : ".") + import.member})
-      if (const Module* other = project.module(project.find(module.path(), dotted)); other && other != &module)
-        found.imports.push_back(project.index_of(other));
-  }
+  for (const Import& import : module.imports()) weigh_import(found, module, import);
   for (std::string_view method : {"fit", "fit_generator", "train_on_batch"})
     for (NodeId call : module.calls_of(method)) {
       NodeId callee = syntax.child(call, Field::function);
@@ -295,7 +300,7 @@ class Neighbours {
   Neighbours(const Project& project, const std::vector<Evidence>& evidence)
       : project_(project), near_(evidence.size()) {
     for (size_t i = 0; i < evidence.size(); ++i)
-      for (size_t j : evidence[i].imports) near_[i].push_back(j), near_[j].push_back(i);
+      for (size_t j : project.imports(i)) near_[i].push_back(j), near_[j].push_back(i);
   }
 
   /// Counts a script whose interface is known.
@@ -386,6 +391,56 @@ void settle_interfaces(const Project& project, const Options& options, const std
   facts.tf = options.tf ? options.tf : files[2] > files[1] ? 2 : 1;
 }
 
+// ---- distribution ----
+
+/// The modules of the project that a script imports, directly or not, with itself.
+std::vector<size_t> imported_from(const Project& project, size_t start) {
+  std::vector<size_t> found = {start};
+  std::vector<char> seen(project.modules().size());
+  seen[start] = 1;
+  for (size_t i = 0; i < found.size(); ++i)
+    for (size_t other : project.imports(found[i]))
+      if (!std::exchange(seen[other], 1)) found.push_back(other);
+  return found;
+}
+
+/// A script that is started is distributed as it and its imports are, a module as the scripts that import it; a module that no
+/// script of the project imports as most likely all are.
+void settle_distribution(const Project& project, const Options& options, const std::vector<Evidence>& evidence,
+                         const std::vector<char>& starts, ProjectFacts& facts) {
+  using enum Distribution;
+  struct Users {
+    bool any = false, horovod = false, strategy = false;
+  };
+  auto uses_strategy = [&](size_t i) {  // the rules of strategies are those of the first interface
+    return facts.files[i].tf == 1 && evidence[i].strategies;
+  };
+  auto uses_horovod = [&](size_t i) { return facts.files[i].tf && evidence[i].horovod; };
+  auto one_of = [](bool horovod_, bool strategy) { return horovod_ ? horovod : strategy ? tf_strategy : none; };
+  std::vector<Users> users(evidence.size());
+  bool horovod_anywhere = false, strategy_anywhere = false;
+  for (size_t i = 0; i < evidence.size(); ++i) {
+    horovod_anywhere = horovod_anywhere || uses_horovod(i);
+    strategy_anywhere = strategy_anywhere || uses_strategy(i);
+    if (!starts[i]) continue;
+    const std::vector<size_t> reached = imported_from(project, i);
+    const bool by_horovod = std::any_of(reached.begin(), reached.end(), uses_horovod);
+    const bool by_strategy = !by_horovod && std::any_of(reached.begin(), reached.end(), uses_strategy);
+    for (size_t module : reached) {
+      users[module].any = true;
+      users[module].horovod = users[module].horovod || by_horovod;
+      users[module].strategy = users[module].strategy || by_strategy;
+    }
+  }
+  const bool given = options.distributed != automatic;
+  facts.distributed = given ? options.distributed : one_of(horovod_anywhere, strategy_anywhere);
+  for (size_t i = 0; i < evidence.size(); ++i) {
+    FileFacts& file = facts.files[i];
+    file.distributed = given || !users[i].any ? facts.distributed : one_of(users[i].horovod, users[i].strategy);
+    file.shared = !given && users[i].horovod && users[i].strategy;
+  }
+}
+
 }  // namespace
 
 ProjectFacts find_facts(const Project& project, const Options& options, Executor& executor) {
@@ -397,26 +452,20 @@ ProjectFacts find_facts(const Project& project, const Options& options, Executor
   std::vector<char> imported(modules.size());
   for (size_t i = 0; i < modules.size(); ++i) {
     facts.files[i].generation = generation_of(evidence[i]);
-    for (size_t other : evidence[i].imports) imported[other] = 1;
+    for (size_t other : project.imports(i)) imported[other] = 1;
   }
   std::vector<char> starts(modules.size());
   for (size_t i = 0; i < modules.size(); ++i)
     starts[i] = options.main.empty() ? is_entry(project, *modules[i], imported[i]) : modules[i]->path() == options.main;
   settle_interfaces(project, options, evidence, starts, facts);
-  size_t horovod = 0, strategies = 0;
+  settle_distribution(project, options, evidence, starts, facts);
   for (size_t i = 0; i < modules.size(); ++i) {
     FileFacts& file = facts.files[i];
     file.entry = file.tf && starts[i];
     file.eager = evidence[i].eager;
     file.names = std::move(evidence[i].names);
-    if (file.tf) horovod += evidence[i].horovod;
-    if (file.tf != 1) continue;  // the rules of strategies are those of the first interface
-    strategies += evidence[i].strategies;
   }
-  facts.distributed = options.distributed != Distribution::automatic ? options.distributed
-                      : horovod                                      ? Distribution::horovod
-                      : strategies                                   ? Distribution::tf_strategy
-                                                                     : Distribution::none;
+  facts.horovod_has_peers = facts.distributed == Distribution::horovod && all_have_peers(facts.files);
   return facts;
 }
 

@@ -24,14 +24,17 @@ struct FileFacts {
   bool computes = false;      // it or what it uses makes operators, not only files and records
   bool trains_keras = false;  // it or what it uses calls a Keras model's fit()
   bool eager = false;         // eager execution is switched on where the interface of TensorFlow 1 is used
+  Distribution distributed = Distribution::none;
+  bool shared = false;  // scripts of Horovod and scripts of a strategy use it
   std::vector<NameUse> names;
 };
 
 /// What is known about the whole run.
 struct ProjectFacts {
-  int tf = 1;  // of most scripts
-  Distribution distributed = Distribution::none;
-  std::vector<FileFacts> files;  // by the index of the module in the project
+  int tf = 1;                                     // of most scripts
+  Distribution distributed = Distribution::none;  // Horovod where any script is
+  bool horovod_has_peers = false;                 // all that the project uses of it
+  std::vector<FileFacts> files;                   // by the index of the module in the project
 };
 
 ProjectFacts find_facts(const Project& project, const Options& options, Executor& executor);

@@ -19,6 +19,22 @@ void Project::add(std::unique_ptr<Module> module) {
   modules_.push_back(std::move(module));
 }
 
+void Project::link() {
+  imports_.resize(modules_.size());
+  importers_.resize(modules_.size());
+  for (size_t i = 0; i < modules_.size(); ++i)
+    for (const Import& import : modules_[i]->imports())
+      for (const std::string& dotted :
+           {import.module, import.module + (import.module.ends_with('.') ? "" : ".") + import.member}) {
+        const Module* other = module(find(modules_[i]->path(), dotted));
+        if (!other || other == modules_[i].get()) continue;
+        const size_t index = index_of(other);
+        if (std::find(imports_[i].begin(), imports_[i].end(), index) != imports_[i].end()) continue;
+        imports_[i].push_back(index);
+        importers_[index].push_back(i);
+      }
+}
+
 const Module* Project::module(const std::string& path) const {
   auto found = by_path_.find(path);
   return found == by_path_.end() ? nullptr : found->second;

@@ -17,6 +17,11 @@ class Project {
   /// Every script's path counts for imports, parsed or not; paths are relative to the root with '/' between parts.
   void add_path(const std::string& path);
   void add(std::unique_ptr<Module> module);
+  /// Finds out who imports whom, when all modules are there.
+  void link();
+  /// The modules that a module imports, and those that import it, by index.
+  const std::vector<size_t>& imports(size_t index) const { return imports_[index]; }
+  const std::vector<size_t>& importers(size_t index) const { return importers_[index]; }
 
   const std::vector<std::unique_ptr<Module>>& modules() const { return modules_; }
   size_t index_of(const Module* module) const { return index_.at(module); }
@@ -33,6 +38,7 @@ class Project {
   std::string find_under(const std::string& folder, std::string_view dotted) const;
 
   std::vector<std::unique_ptr<Module>> modules_;
+  std::vector<std::vector<size_t>> imports_, importers_;
   std::unordered_map<const Module*, size_t> index_;
   std::unordered_map<std::string, const Module*> by_path_;
   std::unordered_map<std::string, bool> paths_;  // files and, with a final '/', folders

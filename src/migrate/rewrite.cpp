@@ -57,8 +57,9 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
   return bound;
 }
 
-std::vector<ApiName> Context::targets(NodeId call) {
+std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId call) {
   std::vector<ApiName> found;
+  const Syntax& syntax = module.syntax();
   NodeId callee = syntax.child(call, Field::function);
   if (callee == kNoNode) return found;
   auto add = [&](ApiName name) {
@@ -182,7 +183,7 @@ bool Context::is_enabled(const Rule& rule) const {
     case When::always: return true;
     case When::tf1: return own.tf == 1;
     case When::tf2: return own.tf == 2;
-    case When::strategy: return own.tf == 1 && facts.distributed == Distribution::tf_strategy;
+    case When::strategy: return own.tf == 1 && own.distributed == Distribution::tf_strategy;
     case When::platform: return options.platform && own.tf == 1;
     case When::mindspore: return true;
   }

@@ -72,6 +72,9 @@ struct Arguments {
   bool open() const { return !stars.empty() || !double_stars.empty(); }
 };
 
+/// Canonical names of what a call calls, classes of the project standing for the framework class they inherit.
+std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId call);
+
 /// One file under migration.
 class Context {
  public:
@@ -91,8 +94,7 @@ class Context {
 
   std::string text(NodeId node) const { return std::string(syntax.text(node)); }
   Arguments bind(NodeId call, std::string_view parameters) const;
-  /// Canonical names of what a call calls, classes of the project standing for the framework class they inherit.
-  std::vector<ApiName> targets(NodeId call);
+  std::vector<ApiName> targets(NodeId call) { return targets_of(resolver, module, call); }
   bool calls(NodeId call, std::string_view name);
   /// How this file spells TensorFlow ("tf"), "" when it has no name for it.
   std::string tensorflow();

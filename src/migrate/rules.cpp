@@ -39,6 +39,7 @@ const std::vector<const Rule*>& all_rules() {
       &kHorovodBroadcast,
       &kHorovodCallback,
       &kHorovodCollective,
+      &kHorovodLaunch,
       &kHorovodOther,
       &kStrategy,
       &kStrategyOptimizer,

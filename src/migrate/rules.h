@@ -36,6 +36,12 @@ Phase phase_of(Context& file, NodeId node);
 /// The condition under which the function around the node trains ("is_training", "mode == tf.estimator.ModeKeys.TRAIN"), or "".
 std::string training_condition(Context& file, NodeId node);
 
+/// hccl_ops, imported as the file's interface of TensorFlow has it.
+std::string use_collectives(Rewrite& rewrite, const Context& file);
+
+/// Whether all that the project uses of Horovod has a peer, so that what stands for its module may be anything.
+bool all_have_peers(const std::vector<FileFacts>& files);
+
 /// The `if __name__ == "__main__":` of a file, either way round; kNoNode when it has none.
 NodeId main_guard(const Syntax& syntax);
 
@@ -48,7 +54,7 @@ extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope
     kCudaEnvironment, kControlFlow, kHalfSum, kParameterServer;
 extern const Rule kLossScale, kLossScaleOptimizer, kGraphRewrite;
 extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCallback,
-    kHorovodCollective, kHorovodImport, kHorovodOther;
+    kHorovodCollective, kHorovodLaunch, kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
 extern const Rule kTorchNames, kTorchModule, kTorchTraining, kTorchImports, kTorchMissing;

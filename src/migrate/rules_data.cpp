@@ -68,7 +68,7 @@ void drop_remainder(Spot& spot) {
 }
 
 void shard(Spot& spot) {
-  if (spot.file.facts.distributed == Distribution::none) return;
+  if (spot.file.own.distributed == Distribution::none) return;
   spot.file.find(spot.rule, spot.call, Severity::note, "the dataset is sharded by the script itself",
                  "its arguments are kept; they should be the number of ranks and the rank");
 }

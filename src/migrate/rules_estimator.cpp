@@ -13,6 +13,9 @@ constexpr std::string_view kTpuEstimatorParameters =
     "model_fn model_dir config params use_tpu train_batch_size eval_batch_size predict_batch_size batch_axis "
     "eval_on_tpu "
     "export_to_tpu export_to_cpu warm_start_from";
+constexpr std::string_view kModelToEstimator =
+    "keras_model keras_model_path custom_objects model_dir config checkpoint_format metric_names_map "
+    "export_outputs use_v2_estimator";
 constexpr std::string_view kRunConfigParameters =
     "model_dir tf_random_seed save_summary_steps save_checkpoints_steps save_checkpoints_secs session_config "
     "keep_checkpoint_max "
@@ -22,6 +25,7 @@ constexpr std::string_view kRunConfigParameters =
 
 std::string_view parameters_of(std::string_view estimator) {
   if (estimator == "tf.estimator.tpu.TPUEstimator") return kTpuEstimatorParameters;
+  if (estimator == "tf.keras.estimator.model_to_estimator") return kModelToEstimator;
   return estimator == "tf.estimator.Estimator" ? kEstimator : "";
 }
 
@@ -63,7 +67,7 @@ void run_config_distribution(Spot& spot) {
   }
   if (!removed.empty())
     Rewrite(spot, fmt::format("{} taken out of the RunConfig: {}", names,
-                              file.facts.distributed == Distribution::tf_strategy
+                              file.own.distributed == Distribution::tf_strategy
                                   ? "the wrapped optimizer distributes"
                                   : "nothing takes its place here; --distributed tf_strategy wraps the optimizers"))
         .remove_arguments(spot.call, removed)
@@ -146,7 +150,8 @@ const Rule kEstimatorConfig = {
     .title = "an Estimator's config goes through npu_run_config_init",
     .reason = "its sessions then run on the device; the RunConfig keeps all it says",
     .calls = {"tf.estimator.Estimator", "tf.estimator.tpu.TPUEstimator", "tf.estimator.Baseline*",
-              "tf.estimator.BoostedTrees*", "tf.estimator.DNN*", "tf.estimator.Linear*"},
+              "tf.estimator.BoostedTrees*", "tf.estimator.DNN*", "tf.estimator.Linear*",
+              "tf.keras.estimator.model_to_estimator"},
     .at_call = estimator_config,
     .examples =
         {

@@ -1,9 +1,6 @@
-// Horovod's TensorFlow and Keras interfaces. A file's Horovod is replaced as a whole, or stays as a whole while one use of
-// it has no peer: ranks of two libraries in one program would not know of each other.
+// The calls of Horovod's TensorFlow and Keras interfaces.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "migrate/rules.h"
@@ -26,10 +23,6 @@ std::string use_size(Rewrite& rewrite, const Context& file) {
   return use(rewrite, file, "get_npu_rank_size", "hccl.manage.api:get_rank_size");
 }
 
-std::string use_collectives(Rewrite& rewrite, const Context& file) {
-  return use(rewrite, file, "hccl_ops", "npu_bridge.hccl:hccl_ops");
-}
-
 void init(Spot& spot) {
   Context& file = spot.file;
   NodeId statement = file.syntax.parent(spot.call);
@@ -50,8 +43,29 @@ void shutdown(Spot& spot) {
   neutralise(spot, "hvd.shutdown is taken out: what init_resource began ends with the process");
 }
 
+// Behind hvd.init() it is true; where it decides whether to call that, it is not.
+void is_initialized(Spot& spot) {
+  const Syntax& syntax = spot.file.syntax;
+  bool decides = false;
+  for (NodeId up = syntax.ancestor(spot.call, Kind::if_statement); up != kNoNode && !decides;
+       up = syntax.ancestor(up, Kind::if_statement)) {
+    const NodeId condition = syntax.child(up, Field::condition);
+    if (spot.call < condition || spot.call >= syntax[condition].after) continue;
+    for (NodeId call : spot.file.module.calls_of("init"))
+      decides = decides || (call > condition && call < syntax[up].after && spot.file.calls(call, "hvd.init"));
+  }
+  Rewrite(spot, "what hvd.init() becomes has run").replace(spot.call, decides ? "False" : "True").commit();
+}
+
 void query(Spot& spot) {
   if (spot.name.name == "hvd.shutdown") return shutdown(spot);
+  if (spot.name.name == "hvd.is_initialized") return is_initialized(spot);
+  if (spot.name.name.ends_with("_built") || spot.name.name.ends_with("d")) {  // nccl_built, gloo_enabled, ...
+    Rewrite(spot, fmt::format("{}: there is no such library here", spot.name.name))
+        .replace(spot.call, "False")
+        .commit();
+    return;
+  }
   Rewrite rewrite(spot, fmt::format("{} asks the platform's collectives", spot.name.name));
   const std::string name = spot.name.name == "hvd.rank"         ? "rank_id"
                            : spot.name.name == "hvd.size"       ? "rank_size"
@@ -62,15 +76,21 @@ void query(Spot& spot) {
   rewrite.commit();
 }
 
-// hvd.Average and the like, as an argument: its last name, "" when it is anything else.
-std::string reduction(Context& file, NodeId value) {
+// hvd.Average and the like, as an argument: its last name, "" without an argument, "?" when it is anything else. Of several, as in
+// `hvd.Adasum if args.adasum else hvd.Average`, the one that the platform has, and a warning.
+std::string reduction(Spot& spot, NodeId value) {
   if (value == kNoNode) return "";
+  Context& file = spot.file;
+  std::set<std::string> found;
   for (const ApiName& name : file.resolver.names(file.module, value))
-    if (name.name.starts_with("hvd.")) {
-      file.rewritten[value] = kHorovodOptimizer.id;
-      return name.name.substr(4);
-    }
-  return "?";
+    if (name.name.starts_with("hvd.")) found.insert(name.name.substr(4));
+  if (found.empty()) return "?";
+  for (NodeId node = value; node < file.syntax[value].after; ++node) file.rewritten[node] = kHorovodOptimizer.id;
+  if (found.size() == 1 || !found.contains("Average")) return *found.begin();
+  found.erase("Average");
+  file.find(spot.rule, value, Severity::warning, fmt::format("{} by {} is left out", spot.name.name, *found.begin()),
+            "it averages always; the option that chooses otherwise does nothing any more");
+  return "Average";
 }
 
 void optimizer(Spot& spot) {
@@ -89,7 +109,7 @@ void optimizer(Spot& spot) {
   if (NodeId given = bound.value("backward_passes_per_step");
       given != kNoNode && (!number_value(file.syntax, given, passes) || passes != 1))
     return left(spot, "accumulates gradients over several steps", "accumulate by hand before apply_gradients");
-  std::string op = reduction(file, bound.value("op"));
+  std::string op = reduction(spot, bound.value("op"));
   if (op != "" && op != "Average")
     return left(spot, fmt::format("reduces by {}", op == "?" ? "an unknown operation" : op),
                 "the platform's optimizer averages; reduce by hand with hccl_ops.allreduce");
@@ -99,12 +119,18 @@ void optimizer(Spot& spot) {
                        : use(rewrite, file, "npu_distributed_optimizer_wrapper",
                              "npu_device.distribute:npu_distributed_keras_optimizer_wrapper"));
   std::string dropped;
-  for (const auto& [name, given] : bound.given) {
-    if (name == wrapped) continue;
+  auto drop = [&](std::string_view name, NodeId argument) {
     dropped += fmt::format("{}{}", dropped.empty() ? "" : ", ", name);
-    for (NodeId node = given.argument; node < file.syntax[given.argument].after; ++node)
+    for (NodeId node = argument; node < file.syntax[argument].after; ++node)
       if (Kind kind = file.syntax.kind(node); kind == Kind::attribute || kind == Kind::identifier)
         file.rewritten[node] = spot.rule.id;
+  };
+  for (const auto& [name, given] : bound.given)
+    if (name != wrapped && name != "op") drop(name, given.argument);
+  for (NodeId argument : bound.extra) {
+    std::string_view name = file.syntax.text(file.syntax.child(argument, Field::name));
+    if (name == "process_set") return left(spot, "reduces over a set of ranks", "use a group of hccl.manage.api");
+    drop(name, argument);
   }
   // Everything behind the optimizer goes at once, so that no comma is left between two removals.
   std::vector<NodeId> arguments = file.syntax.children(file.syntax.child(spot.call, Field::arguments));
@@ -118,6 +144,25 @@ void optimizer(Spot& spot) {
   if (rewrite.commit() && !dropped.empty())
     file.find(spot.rule, spot.call, Severity::note, fmt::format("{} of {} left out", dropped, spot.name.name.substr(4)),
               "compression and fusion are options of the platform's collectives");
+}
+
+// The collectives of Horovod for Keras take values and, outside of eager mode, evaluate what they give.
+bool is_for_keras(const Spot& spot) {
+  const Context& file = spot.file;
+  for (const Value& value : file.resolver.values(file.module, file.syntax.child(spot.call, Field::function)))
+    if (value.name.starts_with("horovod.keras.") || value.name.starts_with("horovod.tensorflow.keras.")) return true;
+  return false;
+}
+
+// Puts `open` and `close` around a collective's tensor, and inside them what Horovod for Keras does. False, with a finding, where
+// the script has no name for TensorFlow.
+bool wrap_tensor(Spot& spot, Rewrite& rewrite, NodeId tensor, const std::string& open, const std::string& close) {
+  const bool keras = is_for_keras(spot);
+  const std::string tf = spot.file.tensorflow();
+  if (keras && tf.empty()) return left(spot, "evaluates in Keras' session", "import tensorflow as tf"), false;
+  if (keras || !open.empty()) rewrite.wrap(tensor, open + (keras ? tf + ".constant(" : ""), (keras ? ")" : "") + close);
+  if (keras && !is_eager(spot.file)) rewrite.wrap(spot.call, tf + ".keras.backend.get_value(", ")");
+  return true;
 }
 
 constexpr std::string_view kCallbacks = "npu_bridge.estimator.npu.npu_callbacks:";
@@ -158,7 +203,7 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
   if (bound.open() || !bound.plain || tensor == kNoNode || bound.has("prescale_factor") ||
       bound.has("postscale_factor"))
     return left(spot, "has arguments without a peer", "write it with hccl_ops.allreduce by hand");
-  std::string op = reduction(file, bound.value("op"));
+  std::string op = reduction(spot, bound.value("op"));
   NodeId average = bound.value("average");
   if (average != kNoNode && file.syntax.kind(average) != Kind::true_ && file.syntax.kind(average) != Kind::false_ &&
       file.syntax.kind(average) != Kind::none)
@@ -194,7 +239,7 @@ void allreduce(Spot& spot, Rewrite& rewrite) {
                 parent == Kind::parenthesized_expression;
     rewrite.wrap(spot.call, bare ? "" : "(", fmt::format(" / {}(){}", use_size(rewrite, file), bare ? "" : ")"));
   }
-  rewrite.commit();
+  if (wrap_tensor(spot, rewrite, tensor, "", "")) rewrite.commit();
 }
 
 void collective(Spot& spot) {
@@ -212,7 +257,7 @@ void collective(Spot& spot) {
     rewrite.insert(syntax[bound.given["tensor"].argument].end,
                    fmt::format(", {}{}()", bound.given["tensor"].keyword ? "rank_size=" : "", use_size(rewrite, file)),
                    1);
-    rewrite.commit();
+    if (wrap_tensor(spot, rewrite, bound.value("tensor"), "", "")) rewrite.commit();
     return;
   }
   if (spot.name.name == "hvd.broadcast") {
@@ -221,8 +266,8 @@ void collective(Spot& spot) {
       return left(spot, "gets its arguments through * or **", "write it with hccl_ops.broadcast by hand");
     rewrite.replace(callee, use_collectives(rewrite, file) + ".broadcast");
     if (bound.has("name")) rewrite.remove_arguments(spot.call, {bound.given["name"].argument});
-    rewrite.wrap(bound.value("tensor"), "[", "]").insert(syntax[spot.call].end, "[0]", -(int64_t{1} << 41));
-    rewrite.commit();
+    rewrite.insert(syntax[spot.call].end, "[0]", -(int64_t{1} << 41));
+    if (wrap_tensor(spot, rewrite, bound.value("tensor"), "[", "]")) rewrite.commit();
     return;
   }
   // broadcast_global_variables(root), broadcast_variables(variables, root): broadcast the values, then assign them.
@@ -237,145 +282,39 @@ void collective(Spot& spot) {
     return;
   }
   std::string variables = global ? tf + ".global_variables()" : file.text(bound.value("variables"));
-  rewrite.replace(spot.call,
-                  fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])", tf,
-                              variables, use_collectives(rewrite, file), file.text(bound.value("root_rank"))));
+  std::string assigned = fmt::format("{0}.group(*[{0}.assign(v, b) for v, b in zip({1}, {2}.broadcast({1}, {3}))])", tf,
+                                     variables, use_collectives(rewrite, file), file.text(bound.value("root_rank")));
+  if (is_for_keras(spot)) assigned = fmt::format("{}.keras.backend.get_session().run({})", tf, assigned);
+  rewrite.replace(spot.call, assigned);
   rewrite.commit();
 }
 
-// The attribute chain around a name, and whether a rule takes care of any part of it.
-NodeId chain_of(const Context& file, NodeId node, bool& mapped) {
-  const Syntax& syntax = file.syntax;
-  mapped = file.rewritten.contains(node);
-  while (syntax.kind(syntax.parent(node)) == Kind::attribute && syntax[node].field == Field::object) {
-    node = syntax.parent(node);
-    mapped = mapped || file.rewritten.contains(node);
-  }
-  return node;
-}
-
-// Whether this mention of a name bound by an import is a use of it.
-bool is_use_of_import(const Context& file, NodeId node) {
-  const Syntax& syntax = file.syntax;
-  if (syntax[node].field == Field::attribute || syntax.ancestor(node, Kind::import_statement) != kNoNode ||
-      syntax.ancestor(node, Kind::import_from_statement) != kNoNode)
-    return false;
-  if (syntax.kind(syntax.parent(node)) == Kind::keyword_argument && syntax[node].field == Field::name) return false;
-  uint32_t scope = kNoScope;
-  for (uint32_t binding : file.module.lookup(syntax.text(node), node, scope)) {
-    Bound how = file.module.bindings()[binding].how;
-    if (how == Bound::import || how == Bound::from_import) return true;
-  }
-  return false;
-}
-
-// Another module of the project takes this name from the file.
-bool is_exported(const Context& file, std::string_view name) {
-  for (const auto& other : file.project.modules())
-    for (const Import& import : other->imports())
-      if (import.member == name && file.project.find(other->path(), import.module) == file.module.path()) return true;
-  return false;
-}
-
-void report_use(Context& file, const Rule& rule, NodeId chain, const std::set<uint32_t>& reported) {
-  std::string use;
-  for (const ApiName& name : file.resolver.names(file.module, chain)) use = name.name;
-  if (use.empty() || reported.contains(file.module.lines().at(file.syntax[chain].begin).line)) return;
-  file.find(rule, chain, Severity::error, fmt::format("{} has no peer on the platform", use),
-            use.ends_with("Compression") ? "leave it out: compression is an option of the collectives"
-                                         : "rewrite it by hand; Horovod stays in this file until then");
-}
-
-bool is_horovod_rule(std::string_view id) { return id.starts_with("horovod-"); }
-
-void take_back(Context& file, const Rule& rule, NodeId import) {
-  size_t before = file.changes.size();
-  std::erase_if(file.changes, [](const Change& change) { return is_horovod_rule(change.rule); });
-  std::erase_if(file.rewritten, [](const auto& entry) { return is_horovod_rule(entry.second); });
-  std::erase_if(file.result.findings, [](const Finding& finding) {
-    return is_horovod_rule(finding.rule) && finding.severity == Severity::note;
-  });
-  if (size_t count = before - file.changes.size())
-    file.find(rule, import, Severity::warning, "Horovod stays in this file",
-              fmt::format("{} of its uses could be replaced, and are once the others are rewritten by hand", count));
-}
-
-void remove_import(Context& file, const Rule& rule, const std::vector<const Import*>& removed) {
-  const Syntax& syntax = file.syntax;
-  const NodeId statement = removed[0]->statement;
-  Rewrite rewrite(file, rule, removed[0]->entry, "the import of Horovod goes: nothing of it is left");
-  std::vector<NodeId> entries = syntax.children(statement);
-  std::erase_if(entries, [&](NodeId entry) { return syntax[entry].field == Field::module_name; });
-  if (entries.size() > removed.size()) {
-    // Of several names each goes with the comma before it, the first ones with the comma behind.
-    auto goes = [&](NodeId entry) {
-      return std::any_of(removed.begin(), removed.end(), [&](const Import* import) { return import->entry == entry; });
-    };
-    size_t kept = 0;
-    while (goes(entries[kept])) ++kept;
-    if (kept) rewrite.replace(Span{syntax[entries[0]].begin, syntax[entries[kept]].begin}, "");
-    for (size_t i = kept + 1; i < entries.size(); ++i)
-      if (goes(entries[i])) rewrite.replace(Span{syntax[entries[i - 1]].end, syntax[entries[i]].end}, "");
-    rewrite.commit();
-    return;
-  }
-  // Alone: the whole line, unless its block would be empty.
-  NodeId block = syntax.parent(statement);
-  uint32_t line = file.module.lines().at(syntax[statement].begin).line;
-  std::string_view text = file.module.lines().line(file.module.text(), line);
-  bool whole_line = text.find_first_not_of(" \t") != text.npos &&
-                    text.substr(text.find_first_not_of(" \t")) == syntax.text(statement);
-  bool only = syntax.kind(block) == Kind::block && syntax.children(block).size() == 1;
-  if (only || !whole_line || line == file.module.lines().count())
-    rewrite.replace(statement, "pass");
-  else
-    rewrite.replace(Span{file.module.lines().start(line), file.module.lines().start(line + 1)}, "");
-  rewrite.commit();
-}
-
-void whole_or_not(Context& file, const Rule& rule) {
-  const Syntax& syntax = file.syntax;
-  if (file.module.text().find("horovod") == std::string::npos) return;
-  std::map<std::string_view, const Import*> imports;  // by the name they bind
-  std::vector<const Import*> removable;
-  const Import* first = nullptr;
-  bool whole = true;
-  for (const Import& import : file.module.imports()) {
-    std::string dotted = import.member.empty() || import.star ? import.module : import.module + "." + import.member;
-    std::string api = canonical(dotted).name;
-    if (import.module.starts_with('.') || !(api == "hvd" || api.starts_with("hvd."))) continue;
-    if (!file.project.find(file.module.path(), import.module).empty()) continue;  // inside Horovod's own source
-    if (!first) first = &import;
-    if (import.star) {
-      file.find(rule, import.entry, Severity::warning, "a star import of Horovod", "import its names one by one");
-      whole = false;
-    } else {
-      whole = whole && !is_exported(file, import.alias);
-      imports[import.alias] = &import;
-      removable.push_back(&import);
-    }
-  }
-  if (!first) return;
-  std::set<uint32_t> reported;
-  for (const Finding& finding : file.result.findings)
-    if (is_horovod_rule(finding.rule)) reported.insert(finding.line);
-  for (NodeId node = 0; node < syntax.size(); ++node) {
-    if (syntax.kind(node) != Kind::identifier || !imports.contains(syntax.text(node)) || !is_use_of_import(file, node))
-      continue;
-    bool mapped = false;
-    NodeId chain = chain_of(file, node, mapped);
-    if (mapped) continue;
-    whole = false;
-    report_use(file, rule, chain, reported);
-  }
-  if (!whole) return take_back(file, rule, first->entry);
-  if (file.module.path().ends_with("__init__.py") && file.rewritten.empty()) return;
-  std::map<NodeId, std::vector<const Import*>> statements;
-  for (const Import* import : removable) statements[import->statement].push_back(import);
-  for (const auto& [statement, removed] : statements) remove_import(file, rule, removed);
+// horovod.run(f, args, kwargs) starts ranks that call f each: what one rank does is that call.
+void launch(Spot& spot) {
+  Context& file = spot.file;
+  Arguments bound = file.bind(spot.call, "fn args kwargs");
+  if (NodeId named = bound.value("fn"); named == kNoNode)
+    for (NodeId argument : bound.extra)
+      if (file.syntax.text(file.syntax.child(argument, Field::name)) == "func")
+        bound.given["fn"] = {file.syntax.child(argument, Field::value), argument, true};
+  const NodeId function = bound.value("fn"), args = bound.value("args"), kwargs = bound.value("kwargs");
+  if (bound.open() || function == kNoNode ||
+      file.syntax.kind(file.syntax.parent(spot.call)) != Kind::expression_statement)
+    return left(spot, "starts ranks and takes their results",
+                "start them with cairn launch -n N, and call the function");
+  std::string call = as_operand(file.syntax, function) + "(";
+  if (args != kNoNode) call += "*" + as_operand(file.syntax, args);
+  if (kwargs != kNoNode) call += (args == kNoNode ? "**" : ", **") + as_operand(file.syntax, kwargs);
+  if (Rewrite(spot).replace(spot.call, call + ")").commit())
+    file.find(spot.rule, spot.call, Severity::warning, fmt::format("{} started the ranks", spot.name.name),
+              "start them with cairn launch -n N, or with mpirun");
 }
 
 }  // namespace
+
+std::string use_collectives(Rewrite& rewrite, const Context& file) {
+  return use(rewrite, file, "hccl_ops", "npu_bridge.hccl:hccl_ops");
+}
 
 const Rule kHorovodInit = {
     .id = "horovod-init",
@@ -397,7 +336,8 @@ const Rule kHorovodInit = {
              "tf=1"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nhvd.init()\nn = hvd.size() * "
              "hvd.local_rank()\n",
-             "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\nimport npu_device as "
+             "import tensorflow as tf\nfrom hccl.manage.api import get_local_rank_id, get_rank_size\nimport npu_device "
+             "as "
              "npu\nnpu.open().as_default()\npass\nn = get_rank_size() * get_local_rank_id()\n",
              "tf=2"},
             {"import horovod.torch as hvd\nhvd.init()\n", "", "tf=1"},
@@ -410,7 +350,9 @@ const Rule kHorovodQuery = {
     .when = When::always,
     .title = "hvd.rank, size, local_rank, local_size ask the platform",
     .reason = "ranks come from the platform",
-    .calls = {"hvd.rank", "hvd.size", "hvd.local_rank", "hvd.local_size", "hvd.shutdown"},
+    .calls = {"hvd.rank", "hvd.size", "hvd.local_rank", "hvd.local_size", "hvd.shutdown", "hvd.is_initialized",
+              "hvd.mpi_built", "hvd.gloo_built", "hvd.nccl_built", "hvd.ddl_built", "hvd.ccl_built", "hvd.cuda_built",
+              "hvd.rocm_built", "hvd.mpi_enabled", "hvd.gloo_enabled", "hvd.mpi_threads_supported"},
     .at_call = query,
     .examples =
         {
@@ -418,6 +360,16 @@ const Rule kHorovodQuery = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_local_rank_id, get_npu_rank_size\nn = "
              "get_npu_rank_size() * get_npu_local_rank_id()\n",
              "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.local_size() if hvd.nccl_built() else "
+             "1\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_local_rank_size\nn = "
+             "get_npu_local_rank_size() if False else 1\n",
+             "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nif not hvd.is_initialized():\n    "
+             "hvd.init()\nn = hvd.size() if hvd.is_initialized() else 1\n",
+             "import tensorflow as tf\nfrom hccl.manage.api import get_rank_size\nimport npu_device as "
+             "npu\nnpu.open().as_default()\nif not False:\n    pass\nn = get_rank_size() if True else 1\n",
+             "tf=2"},
             {"import tensorflow as tf\nn = comm.size()\n", "", "tf=1"},
         },
 };
@@ -446,6 +398,13 @@ const Rule kHorovodOptimizer = {
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nopt = hvd.DistributedOptimizer(opt, "
              "op=hvd.Adasum)\n",
              "", "tf=1"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nc = hvd.Compression.fp16 if half else "
+             "hvd.Compression.none\nopt = hvd.DistributedOptimizer(opt, compression=c, op=hvd.Adasum if adasum else "
+             "hvd.Average)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nc = "
+             "None\nopt "
+             "= npu_distributed_optimizer_wrapper(opt)\n",
+             "tf=1"},
         },
 };
 
@@ -520,26 +479,35 @@ const Rule kHorovodCollective = {
              "c = tf.group(*[tf.assign(v, b) for v, b in zip(tf.global_variables(), "
              "hccl_ops.broadcast(tf.global_variables(), 1))])\n",
              "tf=1"},
+            {"import tensorflow as tf\nimport horovod.keras as hvd\nn = hvd.broadcast(3, 0, name='n')\ns = "
+             "hvd.allreduce(model.evaluate(x))\nhvd.broadcast_global_variables(0)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size, hccl_ops\nn = "
+             "tf.keras.backend.get_value(hccl_ops.broadcast([tf.constant(3)], 0)[0])\ns = "
+             "tf.keras.backend.get_value(hccl_ops.allreduce(tf.constant(model.evaluate(x)), \"sum\") / "
+             "get_npu_rank_size())\ntf.keras.backend.get_session().run(tf.group(*[tf.assign(v, b) for v, b in "
+             "zip(tf.global_variables(), hccl_ops.broadcast(tf.global_variables(), 0))]))\n",
+             "tf=1"},
             {"import tensorflow as tf\nimport horovod.tensorflow as hvd\ny = hvd.allreduce(x, op=hvd.Adasum)\n", "",
              "tf=1"},
         },
 };
 
-const Rule kHorovodOther = {
-    .id = "horovod-import",
-    .tier = Tier::safe,
+const Rule kHorovodLaunch = {
+    .id = "horovod-launch",
+    .tier = Tier::review,
     .when = When::always,
-    .title = "Horovod is replaced in a file as a whole, its import too, or left as a whole; what stops it is reported",
-    .reason = "ranks of two libraries in one program would not know of each other",
-    .calls = {},
-    .at_file = whole_or_not,
+    .title = "horovod.run(f) becomes f()",
+    .reason = "ranks are started from outside, by cairn launch or mpirun; each calls the function",
+    .calls = {"hvd.run", "hvd.spark.run"},
+    .at_call = launch,
     .examples =
         {
-            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.size()\n",
-             "import tensorflow as tf\nfrom npu_bridge.npu_init import get_npu_rank_size\nn = get_npu_rank_size()\n",
-             "tf=1"},
-            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nn = hvd.size()\ny = hvd.alltoall(x)\n", "",
-             "tf=1"},
+            {"import tensorflow as tf\nimport horovod\nimport horovod.tensorflow as hvd\ndef main(x):\n    "
+             "print(hvd.rank())\nhorovod.run(main, args=(1,), np=4)\n",
+             "import tensorflow as tf\nfrom hccl.manage.api import get_rank_id\nimport npu_device as "
+             "npu\nnpu.open().as_default()\ndef main(x):\n    print(get_rank_id())\nmain(*(1,))\n",
+             "tf=2"},
+            {"import tensorflow as tf\nimport horovod.tensorflow as hvd\nlosses = hvd.run(main, np=4)\n", "", "tf=1"},
         },
 };
 

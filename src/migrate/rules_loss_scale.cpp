@@ -103,7 +103,7 @@ void loss_scale_optimizer(Spot& spot) {
                                "(init_loss_scale=2 ** 15, incr_every_n_steps=2000, incr_ratio=2)");
   else if (number_value(syntax, scale, number))
     rewrite.wrap(scale, rewrite.use("FixedLossScaleManager") + "(loss_scale=", ")");
-  if (file.facts.distributed != Distribution::none) rewrite.add_argument(spot.call, "is_distributed=True");
+  if (file.own.distributed != Distribution::none) rewrite.add_argument(spot.call, "is_distributed=True");
   rewrite.commit();
 }
 

@@ -31,6 +31,17 @@ constexpr Site kSessions[] = {
     {"tf.train.SessionManager:prepare_session",
      "master init_op saver checkpoint_dir checkpoint_filename_with_path wait_for_checkpoint max_wait_secs config",
      "config"},
+    {"tf.train.SessionManager:recover_session",
+     "master saver checkpoint_dir checkpoint_filename_with_path wait_for_checkpoint max_wait_secs config", "config"},
+    {"tf.train.SessionManager:wait_for_session", "master config max_wait_secs", "config"},
+    {"tf.contrib.training.train",
+     "train_op logdir master is_chief scaffold hooks chief_only_hooks save_checkpoint_secs save_summaries_steps config",
+     "config"},
+    {"tf.contrib.training.evaluate_once",
+     "checkpoint_path master scaffold eval_ops feed_dict final_ops final_ops_feed_dict hooks config", "config"},
+    {"tf.contrib.training.evaluate_repeatedly",
+     "checkpoint_dir master scaffold eval_ops feed_dict final_ops final_ops_feed_dict eval_interval_secs hooks config",
+     "config"},
     {"tf.contrib.slim.learning.train",
      "train_op logdir train_step_fn train_step_kwargs log_every_n_steps graph master is_chief global_step "
      "number_of_steps init_op "
@@ -113,7 +124,25 @@ bool hoist_config(Spot& spot, NodeId config, Rewrite& rewrite) {
   return true;
 }
 
+// A MonitoredSession without a creator makes one without a config.
+void session_creator(Spot& spot) {
+  Context& file = spot.file;
+  Arguments bound = file.bind(spot.call, "session_creator hooks stop_grace_period_secs");
+  const NodeId creator = bound.value("session_creator");
+  const std::string tf = file.tensorflow();
+  const bool given = creator != kNoNode && file.syntax.kind(creator) != Kind::none;
+  if (given || bound.open() || !bound.plain || tf.empty()) return;
+  Rewrite rewrite(spot, "its session creator gets the platform's config");
+  std::string made = fmt::format("{}.train.ChiefSessionCreator(config={}())", tf, rewrite.use("npu_config_proto"));
+  if (creator != kNoNode)
+    rewrite.replace(creator, made);
+  else
+    rewrite.add_argument(spot.call, "session_creator=" + made);
+  rewrite.commit();
+}
+
 void session_config(Spot& spot) {
+  if (spot.name.name == "tf.train.MonitoredSession") return session_creator(spot);
   const Site& site = site_of(spot.name.name);
   Arguments bound = spot.file.bind(spot.call, site.parameters);
   NodeId config = bound.value(site.config);
@@ -185,14 +214,21 @@ const Rule kSessionConfig = {
     .calls = {"tf.Session", "tf.InteractiveSession", "tf.train.MonitoredTrainingSession",
               "tf.train.SingularMonitoredSession", "tf.train.ChiefSessionCreator", "tf.train.WorkerSessionCreator",
               "tf.train.Supervisor:managed_session", "tf.train.Supervisor:prepare_or_wait_for_session",
-              "tf.train.SessionManager:prepare_session", "tf.contrib.slim.learning.train",
-              "tf.contrib.slim.evaluation.evaluate_once", "tf.contrib.slim.evaluation.evaluation_loop"},
+              "tf.train.SessionManager:prepare_session", "tf.train.SessionManager:recover_session",
+              "tf.train.SessionManager:wait_for_session", "tf.train.MonitoredSession", "tf.contrib.training.train",
+              "tf.contrib.training.evaluate_once", "tf.contrib.training.evaluate_repeatedly",
+              "tf.contrib.slim.learning.train", "tf.contrib.slim.evaluation.evaluate_once",
+              "tf.contrib.slim.evaluation.evaluation_loop"},
     .at_call = session_config,
     .examples =
         {
             {"import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(op)\n",
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
              "tf.Session(config=npu_config_proto()) as sess:\n    sess.run(op)\n"},
+            {"import tensorflow as tf\nwith tf.train.MonitoredSession(hooks=h) as sess:\n    sess.run(op)\n",
+             "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nwith "
+             "tf.train.MonitoredSession(hooks=h, "
+             "session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())) as sess:\n    sess.run(op)\n"},
             {"import tensorflow as tf\nsess = tf.Session('', None, cfg)\n",
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nsess = tf.Session('', None, "
              "npu_config_proto(config_proto=cfg))\n"},

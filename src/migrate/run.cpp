@@ -105,7 +105,14 @@ ApiSupport support_of(const ApiName& name, int generation) {
   return name.inner && by_copy ? api_support("tf.python.keras") : found;
 }
 
-void note_references(Context& file) {
+/// Whether an edit replaces the text from `begin` to `end`; the edits are sorted and free of overlap.
+bool is_replaced(uint32_t begin, uint32_t end, const std::vector<Edit>& edits) {
+  auto after = std::upper_bound(edits.begin(), edits.end(), begin,
+                                [](uint32_t at, const Edit& edit) { return at < edit.begin; });
+  return after != edits.begin() && end <= std::prev(after)->end;
+}
+
+void note_references(Context& file, const std::vector<Edit>& edits) {
   FileResult& result = file.result;
   const auto& handled = file.rewritten;
   std::map<uint32_t, std::string_view> hand_work;  // line -> advice
@@ -138,7 +145,8 @@ void note_references(Context& file) {
       reference.advice = "`cairn tf1` supplies it to scripts of TensorFlow 1";
     }
     auto by_hand = hand_work.find(at.line);
-    if (handled.contains(node)) {
+    const bool migrated = handled.contains(node) || is_replaced(file.syntax[node].begin, file.syntax[node].end, edits);
+    if (migrated) {
       reference.status = "migrated";
     } else if (by_hand != hand_work.end() && support.here != ApiSupport::Here::missing &&
                name.name.starts_with("hvd.")) {
@@ -147,7 +155,7 @@ void note_references(Context& file) {
     } else if (name.name.starts_with("hvd.") && support.here == ApiSupport::Here::unknown) {
       reference.status = "needs hand work";
     }
-    if (support.here == ApiSupport::Here::missing && !handled.contains(node)) {
+    if (support.here == ApiSupport::Here::missing && !migrated) {
       if (support.exists) {  // the table says what it needs that is not here
         reference.status = "not here";
         file.find(kMissingApi, node, Severity::note, name.name + " cannot run here", support.note);
@@ -198,8 +206,8 @@ void apply_rules(Context& file) {
   for (NodeId call = 0; call < syntax.size(); ++call) {
     if (syntax.kind(call) != Kind::call) continue;
     const std::vector<ApiName> targets = file.targets(call);
-    const bool alone = targets.size() == 1 &&
-                       file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1;
+    const bool alone =
+        targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1;
     for (const ApiName& target : targets) {
       std::set<const Rule*> fired;
       if (auto found = exact.find(target.name); found != exact.end())
@@ -298,7 +306,7 @@ void migrate_module(const Project& project, const Module& module, const Notebook
     file.changes.clear();
     edits.clear();
   }
-  if (options.to == Target::ascend) note_references(file);
+  if (options.to == Target::ascend) note_references(file, edits);
   for (Change& change : file.changes) {
     AppliedChange shown{std::move(change), 0, 0, {}, {}};
     show(module, shown.change, shown);
@@ -395,6 +403,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
     parsed.push_back(&script);
   }
 
+  project.link();
   ProjectFacts facts = find_facts(project, options, *executor);
   const auto& modules = project.modules();
   result.to = options.to;

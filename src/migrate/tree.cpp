@@ -183,6 +183,8 @@ std::vector<std::string> write_tree(const Tree& tree, const Result& result, cons
   auto [differs, unused] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
   if (differs == source.end() && !tree.single)
     fail(ErrorKind::invalid_argument, out, "the output must not lie inside the scripts' own folder");
+  if (fs::exists(target, error) && !fs::is_directory(target, error))
+    fail(ErrorKind::invalid_argument, out, "is a file, where a folder is to be written");
   std::vector<std::string> problems;
   auto try_to = [&](const std::string& path, const std::function<void()>& action) {
     try {

@@ -237,31 +237,54 @@ Values Resolver::of_parameter(const Module& module, const Binding& binding) {
       if (value.is == Value::Is::named) add(found, instance(value.name));
       if (value.is == Value::Is::class_) add(found, defined(Value::Is::object, *value.module, value.node));
     }
-  // What the calls in this file pass.
-  NodeId name = syntax.child(function, Field::name);
+  for (const auto& [caller, argument] : arguments_of(module, binding)) add_all(found, values(*caller, argument));
+  return found;
+}
+
+std::vector<std::pair<const Module*, NodeId>> Resolver::arguments_of(const Module& module, const Binding& binding) {
+  std::vector<std::pair<const Module*, NodeId>> found;
+  const Syntax& syntax = module.syntax();
+  const NodeId function = binding.owner, name = syntax.child(function, Field::name);
   if (name == kNoNode || binding.index < 0) return found;
-  int position = binding.index - (bound_self ? 1 : 0);
-  std::string_view parameter = syntax.text(binding.site);
-  std::string_view function_name = syntax.text(name);
-  if (function_name == "__init__" && owner != kNoNode && syntax.child(owner, Field::name) != kNoNode)
-    function_name = syntax.text(syntax.child(owner, Field::name));
-  const std::vector<NodeId>& calls = module.calls_of(function_name);
-  for (size_t i = 0; i < calls.size() && i < 8; ++i) {
-    int at = 0;
-    NodeId arguments = syntax.child(calls[i], Field::arguments);
-    if (syntax.kind(arguments) != Kind::argument_list) continue;
-    for (NodeId argument : syntax.children(arguments)) {
-      Kind kind = syntax.kind(argument);
-      if (kind == Kind::list_splat || kind == Kind::dictionary_splat) break;
-      if (kind == Kind::keyword_argument) {
-        if (syntax.text(syntax.child(argument, Field::name)) == parameter &&
-            syntax.child(argument, Field::value) != kNoNode)
-          add_all(found, values(module, syntax.child(argument, Field::value)));
-      } else if (at++ == position) {
-        add_all(found, values(module, argument));
+  const NodeId owner = enclosing_class(module, function), decorated = syntax.parent(function);
+  const bool is_static = syntax.kind(decorated) == Kind::decorated_definition &&
+                         syntax.text(decorated).find("@staticmethod") != std::string_view::npos;
+  const int position = binding.index - (owner != kNoNode && !is_static ? 1 : 0);
+  std::string_view called = syntax.text(name);
+  NodeId definition = function;
+  if (called == "__init__" && owner != kNoNode && syntax.child(owner, Field::name) != kNoNode) {
+    called = syntax.text(syntax.child(owner, Field::name));
+    definition = owner;
+  }
+  const std::string_view parameter = syntax.text(binding.site);
+  auto collect = [&](const Module& caller) {
+    const Syntax& there = caller.syntax();
+    const std::vector<NodeId>& calls = caller.calls_of(called);
+    for (size_t i = 0; i < calls.size() && i < 8; ++i) {
+      if (&caller != &module) {  // another file's function may have the same name
+        const Values callees = values(caller, there.child(calls[i], Field::function));
+        if (std::none_of(callees.begin(), callees.end(),
+                         [&](const Value& value) { return value.module == &module && value.node == definition; }))
+          continue;
+      }
+      const NodeId arguments = there.child(calls[i], Field::arguments);
+      if (there.kind(arguments) != Kind::argument_list) continue;
+      int at = 0;
+      for (NodeId argument : there.children(arguments)) {
+        const Kind kind = there.kind(argument);
+        if (kind == Kind::list_splat || kind == Kind::dictionary_splat) break;
+        if (kind != Kind::keyword_argument) {
+          if (at++ == position) found.push_back({&caller, argument});
+        } else if (const NodeId value = there.child(argument, Field::value);
+                   value != kNoNode && there.text(there.child(argument, Field::name)) == parameter) {
+          found.push_back({&caller, value});
+        }
       }
     }
-  }
+  };
+  collect(module);
+  if (found.empty())
+    for (size_t importer : project_.importers(project_.index_of(&module))) collect(*project_.modules()[importer]);
   return found;
 }
 

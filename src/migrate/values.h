@@ -35,9 +35,10 @@ using Values = std::vector<Value>;
 
 /// A framework name in its canonical spelling: tensorflow.compat.v1.train.X, tensorflow.train.X -> tf.train.X.
 struct ApiName {
-  std::string name;    // "tf.train.AdamOptimizer"; a method is "tf.data.Dataset:batch"
-  int compat = 0;      // 1 or 2 when spelled tf.compat.v1 or tf.compat.v2
-  std::string elder;   // its own module where that is one of Keras 2.0 to 2.3: "tf.keras.layers.core.Dense"
+  std::string name;  // "tf.train.AdamOptimizer"; a method is "tf.data.Dataset:batch"
+  int compat = 0;    // 1 or 2 when spelled tf.compat.v1 or tf.compat.v2
+  std::string
+      elder;  // its own spelling where that is of Keras 2.0 to 2.3, "tf.keras.layers.core.Dense", or of contrib.distribute
   bool inner = false;  // spelled by TensorFlow's own copy of Keras, tensorflow.python.keras
   bool operator==(const ApiName&) const = default;
 };
@@ -56,6 +57,8 @@ class Resolver {
   std::vector<std::string> external_bases(const Module& module, NodeId class_node);
   /// The literals that the expression may be (through names and arguments), as (module, node).
   std::vector<std::pair<const Module*, NodeId>> literals(const Module& module, NodeId expression);
+  /// What the calls of its function pass for a parameter, in this file, else in those that import it.
+  std::vector<std::pair<const Module*, NodeId>> arguments_of(const Module& module, const Binding& parameter);
 
  private:
   Values evaluate(const Module& module, NodeId node);

@@ -125,6 +125,15 @@ TEST(tree, an_edit_in_place_is_taken_back_to_the_byte_and_never_over_later_work)
   EXPECT_EQ(folder.read("b/b.py"), "x = 1\n");
 }
 
+TEST(tree, a_file_in_the_place_of_the_output_is_told_once_and_kept) {
+  Folder folder;
+  folder.write("in/a.py", kScript);
+  folder.write("out", "mine");
+  Tree tree = read_tree(folder / "in", {});
+  EXPECT_THROW(write_tree(tree, migrate(tree.inputs, {}), folder / "out"), Error);
+  EXPECT_EQ(folder.read("out"), "mine");
+}
+
 TEST(tree, a_manifest_cannot_reach_outside_or_do_harm) {
   Folder folder;
   folder.write("x.py", "x");

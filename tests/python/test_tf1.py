@@ -490,6 +490,30 @@ def test_everything_missing_is_told_at_once_before_the_script_runs(tmp_path):
     ]
 
 
+def test_names_that_the_script_asks_for_first_do_not_stop_it(tmp_path):
+    done = run_script(
+        tmp_path,
+        "import tensorflow as tf\nnew = tf.__version__.split('.')[0] == '2'\n"
+        "try:\n    f = tf.nn.conv2d_transpose\nexcept AttributeError:\n    f = tf.nn.deconv2d\n"
+        "g = tf.no_such if hasattr(tf, 'no_such') else tf.add\n"
+        "if new:\n    print('started')\nelse:\n    tf.no_more()\n"
+        "try:\n    tf.not_there\nexcept AttributeError:\n    tf.nor_there\n",
+    )
+    lines = [line.strip().split("/")[-1] for line in done.stderr.splitlines()]
+    assert done.returncode == 3 and "started" not in done.stdout
+    assert lines[lines.index("error: tf1: 1 name of TensorFlow 1 not supplied:") + 1] == "train.py:15: tensorflow.nor_there"
+
+
+def test_names_of_contrib_distribute_that_official_models_use_are_there(tmp_path):
+    done = run_script(
+        tmp_path,
+        "import tensorflow as tf\nd = tf.contrib.distribute\n"
+        "ops = d.AllReduceCrossTowerOps('nccl', num_packs=2)\n"
+        "print(d.has_distribution_strategy(), d.MirroredStrategy(num_gpus=2, cross_tower_ops=ops).num_replicas_in_sync)\n",
+    )
+    assert done.stdout.splitlines()[-1] == "False 1", done.stderr[-2000:]
+
+
 def test_a_script_runs_with_its_arguments_and_the_aliases_are_reported(tmp_path):
     done = run_script(
         tmp_path,

@@ -313,6 +313,8 @@ TEST(Fault, TheSystemsExceptionsAreToldInOurWords) {
   namespace fs = std::filesystem;
   EXPECT_EQ(told([] { fs::create_directories("/proc/self/none/a"); }),
             "/proc/self/none/a: cannot create directories: No such file or directory");
+  EXPECT_EQ(told([] { fs::create_directories("/proc/self/status/a"); }),
+            "/proc/self/status/a: a folder cannot be made here: a file is in the way");
   EXPECT_EQ(told([] {
               throw std::system_error(EAGAIN, std::generic_category());
             }).substr(0, std::string("no thread could be started").size()),

@@ -25,7 +25,12 @@ tf.contrib.* missing nothing supplies this part of tf.contrib
 tf.estimator.tpu.* runs runs as a plain Estimator with use_tpu=False
 tf.tpu.* missing there is no TPU here; set use_tpu=False and remove the call
 tf.distribute.experimental.TPUStrategy missing there is no TPU here
-tf.distribute.TPUStrategy missing there is no TPU here"""
+tf.distribute.TPUStrategy missing there is no TPU here
+tf.keras.mixed_precision.experimental missing tf.keras.mixed_precision has its names; set_policy is set_global_policy there
+tf.keras.mixed_precision.experimental.set_policy missing tf.keras.mixed_precision.set_global_policy is its name in TensorFlow 2.15
+tf.keras.mixed_precision.experimental.* missing its name in TensorFlow 2.15 is without experimental
+tf.keras.utils.multi_gpu_model missing one process a rank takes its place: wrap the optimizer and start with cairn launch -n N
+tf.keras.wrappers.* missing TensorFlow 2.15 has no such name; the package scikeras has these wrappers"""
 LOOPS = "engine loops and branches go there whole, when everything in them does"
 BY_HAND += "".join(
     f"\ntf.{name} {LOOPS}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from cairn_tf1 import moved
 
 LIMIT = 500  # files of one project
+ASKING = ("__version__", "VERSION", "hasattr(", "getattr(", "executing_eagerly", "find_spec(")  # words of a test of names
 
 
 class Finding(NamedTuple):
@@ -74,18 +75,43 @@ class _Reader(ast.NodeVisitor):
     def __init__(self, path, root, findings):
         self._path, self._root, self._findings = path, root, findings
         self._names = {}  # name in the file -> dotted name in TensorFlow
-        self._guarded = 0  # inside a try that expects failure
+        self._guarded = 0  # inside a try that expects failure, or behind a question for the name
+        self._missed = 0  # names that are missing inside such code
+        self._answers = set()  # variables that hold the answer to such a question
         self._seen = set()
         self.local = []
 
     def visit_Try(self, node):
         guards = any(_catches_missing(handler.type) for handler in node.handlers)
-        self._guarded += guards
-        for statement in node.body:
-            self.visit(statement)
-        self._guarded -= guards
-        for statement in [*node.handlers, *node.orelse, *node.finalbody]:
-            self.visit(statement)
+        missed = self._missed
+        self._visit_all(node.body, guards)
+        self._visit_all(node.handlers, guards and self._missed == missed)  # the other way, which is not taken
+        self._visit_all([*node.orelse, *node.finalbody], False)
+
+    def _visit_all(self, nodes, guarded):
+        self._guarded += guarded
+        for node in nodes:
+            self.visit(node)
+        self._guarded -= guarded
+
+    def visit_If(self, node):
+        self.visit(node.test)
+        self._visit_all([*node.body, *node.orelse], self._asks(node.test))
+
+    def visit_IfExp(self, node):
+        self.visit(node.test)
+        self._visit_all([node.body, node.orelse], self._asks(node.test))
+
+    def visit_Assign(self, node):
+        self.generic_visit(node)
+        if self._asks(node.value):
+            self._answers.update(target.id for target in node.targets if isinstance(target, ast.Name))
+
+    def _asks(self, test):
+        text = ast.unparse(test)
+        return any(word in text for word in ASKING) or any(
+            isinstance(part, ast.Name) and part.id in self._answers for part in ast.walk(test)
+        )
 
     def visit_Import(self, node):
         for item in node.names:
@@ -138,6 +164,7 @@ class _Reader(ast.NodeVisitor):
         if key not in self._seen:
             self._seen.add(key)
             if answer is None:
+                self._missed += 1
                 if not self._guarded:
                     self._findings.missing.append(Finding(self._path, node.lineno, place, ""))
             elif answer != place and not place.endswith("__"):
