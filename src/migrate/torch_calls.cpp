@@ -544,7 +544,10 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   std::erase_if(found, [](const std::string& name) { return !name.starts_with("torch"); });
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  if (!found.empty() || syntax.kind(callee) != Kind::attribute) return found;
+  if (syntax.kind(callee) != Kind::attribute) return found;
+  const bool listed = std::any_of(found.begin(), found.end(), [](const std::string& name) { return !rows_of(name).empty(); });
+  if (!found.empty() && (listed || !is_torch_method(syntax.text(syntax.child(callee, Field::attribute))))) return found;
+  found.clear();  // names that the table lacks, of a method that only tensors have
   NodeId object = syntax.child(callee, Field::object);
   std::string method(syntax.text(syntax.child(callee, Field::attribute)));
   const Values known = torch.file.resolver.values(torch.file.module, object);

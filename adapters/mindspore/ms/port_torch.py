@@ -182,6 +182,11 @@ def randint(low, high=None, size=None, *, dtype=torch.int64, generator=None, **_
     return torch.from_numpy(np.asarray(stream(generator).randint(low, high, tuple(size)))).to(dtype)
 
 
+def uniform_(self, a=0.0, b=1.0, *, generator=None):
+    with torch.no_grad():
+        return self.copy_(torch.from_numpy(stream(generator).uniform(a, b, tuple(self.shape))))
+
+
 def sample(self, sample_shape=()):
     bounds = self.probs.detach().numpy().astype(np.float64).cumsum(-1)
     drawn = np.random.rand(*bounds.shape[:-1], 1) * bounds[..., -1:]
@@ -208,6 +213,7 @@ def draw_from_numpy():
     )
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         kind.forward = layer_by_layer(kind.forward)
+    torch.Tensor.uniform_ = uniform_
     functional = torch.nn.functional
     functional.scaled_dot_product_attention = attention(functional.scaled_dot_product_attention)
     torch.nn.functional.dropout = dropout
