@@ -232,6 +232,14 @@ void Module::build() {
         break;
       case Kind::call: {
         NodeId callee = syntax_.child(node, Field::function);
+        if (syntax_.text(callee) == "self.register_buffer") {  // PyTorch's way of setting an attribute
+          std::vector<NodeId> arguments = syntax_.children(syntax_.child(node, Field::arguments));
+          NodeId owner = syntax_.ancestor(node, Kind::class_definition);
+          if (arguments.size() > 1 && syntax_.kind(arguments[0]) == Kind::string && owner != kNoNode) {
+            std::string_view name = syntax_.text(arguments[0]);
+            self_assignments_.push_back({owner, name.substr(1, name.size() - 2), arguments[1]});
+          }
+        }
         if (syntax_.kind(callee) == Kind::attribute) callee = syntax_.child(callee, Field::attribute);
         if (syntax_.kind(callee) == Kind::identifier) calls_[syntax_.text(callee)].push_back(node);
         break;

@@ -116,9 +116,8 @@ const Rule kTorchMissing = {
     .calls = {},
     .examples =
         {
-            {"import torch\nopt = torch.optim.LBFGS(net.parameters())\n",
-             "import torch\nopt = torch.optim.LBFGS(net.trainable_params())  # cairn: by hand: torch.optim.LBFGS\n",
-             "to=mindspore"},
+            {"import torch.nn as nn\nb = nn.BatchNorm2d(8, momentum=None)\n",
+             "import torch.nn as nn\nb = nn.BatchNorm2d(8, momentum=None)  # cairn: by hand: torch.nn.BatchNorm2d\n", "to=mindspore"},
             {"import numpy\nx = numpy.zeros(3)\n", "", "to=mindspore", false},
         },
 };

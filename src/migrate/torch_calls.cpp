@@ -73,6 +73,14 @@ std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
   }
   Arguments bound = torch.file.bind(call, names);
   const NodeId list = syntax.child(call, Field::arguments);
+  if (row.parameters.size() == 1 && row.parameters[0].only == "<all>") {  // the arguments as they are, **named too
+    std::vector<NodeId> all = syntax.children(list);
+    if (std::none_of(all.begin(), all.end(), [&](NodeId one) {
+          return syntax.kind(one) == Kind::dictionary_splat || syntax.kind(one) == Kind::list_splat;
+        }))
+      return std::nullopt;
+    return Match{&row, {{row.parameters[0].name, {syntax[all.front()].begin, syntax[all.back()].end}}}, {}};
+  }
   if (syntax.kind(list) == Kind::generator_expression && !row.parameters.empty())  // f(x for x in y): one argument
     bound.given[row.parameters[0].name] = {list, list, false};
   else if (!bound.plain)
@@ -136,6 +144,31 @@ bool has_outer_space(std::string_view text) {
   return false;
 }
 
+// with open("net.pt", "wb") as f: checkpoints are written by name.
+bool is_open_file(TorchFile& torch, NodeId node) {
+  uint32_t scope = kNoScope;
+  if (torch.syntax.kind(node) != Kind::identifier) return false;
+  std::vector<uint32_t> bindings = torch.file.module.lookup(torch.syntax.text(node), node, scope);
+  return std::any_of(bindings.begin(), bindings.end(),
+                     [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::with; });
+}
+
+// Whether an optimizer's parameters come from several networks, whose names may meet.
+bool of_several_networks(TorchFile& torch, NodeId node, int depth = 0) {
+  const Syntax& syntax = torch.syntax;
+  std::set<std::string_view> owners;
+  for (NodeId at = node; node != kNoNode && at < syntax[node].after; ++at) {
+    NodeId callee = syntax.child(at, Field::function);
+    if (syntax.kind(at) == Kind::call && syntax.text(syntax.child(callee, Field::attribute)) == "parameters")
+      owners.insert(syntax.text(syntax.child(callee, Field::object)));
+  }
+  if (owners.size() > 1 || syntax.kind(node) != Kind::identifier || depth > 2) return owners.size() > 1;
+  uint32_t scope = kNoScope;
+  for (uint32_t index : torch.file.module.lookup(syntax.text(node), node, scope))
+    if (of_several_networks(torch, torch.file.module.bindings()[index].value, depth + 1)) return true;
+  return false;
+}
+
 // What a transform makes of an argument; the plain text where it does not apply.
 std::string transformed(TorchFile& torch, std::string_view how, NodeId node, const std::string& text) {
   const Syntax& syntax = torch.syntax;
@@ -180,6 +213,8 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
   }
   if (how == "first" || how == "second") {
     size_t which = how == "first" ? 0 : 1;
+    double number = 1;  // of the betas of Adam, which are above 0 in MindSpore: 1e-30 computes the same
+    if (parts.size() == 2 && number_value(syntax, parts[which], number) && number == 0) return "1e-30";
     return parts.size() == 2 ? part(which) : fmt::format("{}[{}]", text, which);
   }
   if (how == "power")
@@ -193,6 +228,8 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
   if (how == "cell") return torch.rendered(syntax.child(syntax.child(inner, Field::function), Field::object));
   if (how == "group") return kind == Kind::list ? text : "[{'params': " + text + "}]";
   if (how == "columns") return columns_of(torch, node);
+  if (how == "checkpoint" && is_open_file(torch, inner)) return text + ".name";
+  if (how == "path") return is_open_file(torch, inner) ? text + ".name" : text;
   if (how == "checkpoint") {
     for (std::string_view ending : {".pth.tar", ".pth", ".pt", ".bin"})
       if (size_t at = text.rfind(ending);
@@ -259,6 +296,12 @@ std::optional<std::vector<Piece>> expand(TorchFile& torch, const Match& match, s
     }
     auto node = match.nodes.find(name);
     std::string text = torch.rendered(given->second);
+    if (name == "params" && node != match.nodes.end() && of_several_networks(torch, node->second)) {
+      std::string made = "distinct(" + text + ")";
+      const bool groups = torch.syntax.kind(node->second) == Kind::list;
+      literal(how == "group" && !groups ? "[{'params': " + made + "}]" : made);
+      continue;
+    }
     std::string made =
         how.empty() ? text : transformed(torch, how, node == match.nodes.end() ? kNoNode : node->second, text);
     if (made == text)
@@ -398,10 +441,25 @@ std::string_view loop_over(const Syntax& syntax, NodeId variable) {
 bool is_loop_variable(const Syntax& syntax, NodeId node) { return !loop_over(syntax, node).empty(); }
 
 bool is_data_of_parameter(const Syntax& syntax, NodeId node) {
-  if (syntax.kind(node) == Kind::attribute) return syntax.text(syntax.child(node, Field::attribute)) == "data";
+  if (syntax.kind(node) == Kind::attribute)
+    return syntax.text(syntax.child(node, Field::attribute)) == "data" &&
+           syntax.text(syntax.child(syntax.child(node, Field::object), Field::attribute)) != "grad";
   static constexpr std::array sources = {"parameters()", "state_dict()", "buffers()"};
   std::string_view over = loop_over(syntax, node);
   return std::any_of(sources.begin(), sources.end(), [&](std::string_view one) { return over.find(one) != over.npos; });
+}
+
+bool is_gradient(const Syntax& syntax, NodeId node) {
+  return syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "grad";
+}
+
+// p.grad of p.grad, p.grad.data and p.grad.detach().
+NodeId owner_of_gradient(const Syntax& syntax, NodeId node) {
+  if (syntax.kind(node) == Kind::call) node = syntax.child(node, Field::function);
+  if (is_gradient(syntax, node)) return node;
+  std::string_view member = syntax.text(syntax.child(node, Field::attribute));
+  NodeId object = syntax.child(node, Field::object);
+  return (member == "data" || member == "detach") && is_gradient(syntax, object) ? object : kNoNode;
 }
 
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
@@ -418,6 +476,9 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
   } else {
     bool assigns = row.target.find(" = ") != row.target.npos && row.target.find('(') > row.target.find(" = ");
     std::string target = row.target;
+    NodeId outer = syntax.parent(syntax.parent(call));
+    if (name.ends_with(":parameters") && syntax.text(syntax.child(outer, Field::function)) == "next")
+      target = "iter(" + target + ")";
     if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
       if (!target.starts_with("$self = ")) return false;
       target.erase(0, 8);
@@ -425,10 +486,15 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
       if (syntax.kind(object) != Kind::call && !is_statement(syntax, last_in_place(syntax, call)))
         torch.file.find(kTorchNames, call, Severity::note, shown(name) + " inside an expression",
                         "what it changed in place stays as it was: see whether it is read afterwards");
+    } else if (target.starts_with("$self.set_data(") &&
+               syntax.kind(changed_in_place(syntax, call)) == Kind::call) {  // of a new tensor: the value alone
+      target = target.substr(15, target.size() - 16);
     } else if (assigns && target.starts_with("$self = ")) {
       NodeId root = changed_in_place(syntax, call);
+      if (NodeId owner = owner_of_gradient(syntax, root); owner != kNoNode) root = owner;
       found.given["root"] = syntax.span(root);
-      const char* set = is_data_of_parameter(syntax, root) ? ".set_data("
+      const char* set = is_gradient(syntax, root)          ? ""
+                        : is_data_of_parameter(syntax, root) ? ".set_data("
                         : is_loop_variable(syntax, root)   ? ".assign_value("
                                                            : "";
       target = *set ? "$root" + (set + target.substr(8)) + ")" : "$root" + target.substr(5);
@@ -447,6 +513,21 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
   return true;
 }
 
+// np.finfo(x).eps: what a library other than PyTorch gives.
+bool begins_with_library(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  for (;;) {
+    Kind kind = syntax.kind(node);
+    if (kind == Kind::attribute) node = syntax.child(node, Field::object);
+    else if (kind == Kind::call) node = syntax.child(node, Field::function);
+    else break;
+  }
+  const auto& imports = torch.file.module.imports();
+  return syntax.kind(node) == Kind::identifier && std::any_of(imports.begin(), imports.end(), [&](const Import& one) {
+           return one.alias == syntax.text(node) && (one.module == "numpy" || one.module == "math" || one.module == "random");
+         });
+}
+
 // The names by which a call may be known in the table: by what it calls, by the class of its receiver, by a method that only
 // tensors and modules of PyTorch have.
 std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
@@ -454,19 +535,28 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   NodeId callee = syntax.child(call, Field::function);
   std::vector<std::string> found;
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, callee))) {
+    if (value.is == Value::Is::function) return {};  // a method of the project's own
     if (value.is == Value::Is::named) found.push_back(canonical(value.name).name);
     if (value.is == Value::Is::method) found.push_back(canonical(value.name).name + ":" + value.member);
     if (value.is == Value::Is::instance && value.name.starts_with("torch."))
       found.push_back(canonical(value.name).name + ":__call__");
   }
   std::erase_if(found, [](const std::string& name) { return !name.starts_with("torch"); });
-  if (!found.empty() || syntax.kind(callee) != Kind::attribute) return found;
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (syntax.kind(callee) != Kind::attribute) return found;
+  const bool listed = std::any_of(found.begin(), found.end(), [](const std::string& name) { return !rows_of(name).empty(); });
+  if (!found.empty() && (listed || !is_torch_method(syntax.text(syntax.child(callee, Field::attribute))))) return found;
+  found.clear();  // names that the table lacks, of a method that only tensors have
   NodeId object = syntax.child(callee, Field::object);
   std::string method(syntax.text(syntax.child(callee, Field::attribute)));
   const Values known = torch.file.resolver.values(torch.file.module, object);
-  bool tensor = torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor");
+  bool tensor = torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor") ||
+                owner_of_gradient(syntax, object) != kNoNode;
+  if (!tensor && begins_with_library(torch, object)) return found;
   bool foreign = !known.empty() && !tensor && std::none_of(known.begin(), known.end(), [](const Value& value) {
-    return value.is == Value::Is::literal || value.is == Value::Is::object;
+    const bool buffer = value.is == Value::Is::method && value.name.starts_with("torch.nn.");  // self.mean of register_buffer
+    return value.is == Value::Is::literal || value.is == Value::Is::object || buffer;
   });
   if (foreign) return found;
   bool keyword = false;  // dim= and keepdim= are PyTorch's words
@@ -501,6 +591,7 @@ bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string
 }
 
 void rewrite_call(TorchFile& torch, NodeId call) {
+  if (rewrite_leaf(torch, call)) return;
   const std::vector<std::string> names = call_names(torch, call);
   if (keeps_variable(torch, call, names)) return;
   for (const std::string& name : names) {
@@ -595,6 +686,7 @@ void rewrite_parameter(TorchFile& torch, NodeId attribute) {
   const Syntax& syntax = torch.syntax;
   NodeId object = syntax.child(attribute, Field::object), member = syntax.child(attribute, Field::attribute);
   std::string_view name = syntax.text(member);
+  static constexpr std::string_view others[] = {"Norm", "Embedding", "PReLU"};
   if (name == "in_features" || name == "out_features") {  // of a Linear, which a network of others may hold as well
     const Values values = torch.file.resolver.values(torch.file.module, object);
     const bool own =
@@ -617,6 +709,12 @@ void rewrite_parameter(TorchFile& torch, NodeId attribute) {
       torch.replace(kTorchNames, member, std::string(row.new_name), "a layer's parameter has another name");
       return;
     }
+  const bool mixed = std::any_of(classes.begin(), classes.end(), [](const std::string& one) {
+    return std::any_of(std::begin(others), std::end(others), [&](std::string_view each) { return one.find(each) != one.npos; });
+  });
+  if (mixed && (name == "weight" || name == "bias") && syntax[attribute].field != Field::left)
+    torch.replace(kTorchNames, attribute, fmt::format("{}_of({})", name, torch.rendered(object)),
+                  "layers of several classes name this parameter each in their way");
 }
 
 // optimizer.param_groups[0]["lr"], read or set.
@@ -675,22 +773,16 @@ bool drop_switch(TorchFile& torch, NodeId node) {
   return false;
 }
 
-// x.data is x; x.grad is nowhere kept.
+// x.data is x; x.grad stays, because training code keeps gradients there where a script reads them.
 bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   const Syntax& syntax = torch.syntax;
   if (syntax.kind(node) != Kind::attribute) return false;
   std::string_view member = syntax.text(syntax.child(node, Field::attribute));
   NodeId object = syntax.child(node, Field::object);
-  const bool called = syntax.kind(syntax.parent(node)) == Kind::call && syntax[node].field == Field::function;
-  if (member == "grad" && !called && torch.file.holds(".backward(")) {
-    torch.leave(node, "torch.Tensor.grad",
-                "gradients are what ops.value_and_grad gives, in the order of the parameters");
-    return true;
-  }
   std::string_view inner = syntax.text(syntax.child(object, Field::attribute));
   const bool unknown = (syntax.kind(object) == Kind::identifier || inner == "weight" || inner == "bias") &&
                        torch.file.resolver.values(torch.file.module, object).empty();
-  if (member != "data" || !(unknown || torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
+  if (member != "data" || !(unknown || is_gradient(syntax, object) || torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
     return false;
   Match found{nullptr, {{"self", syntax.span(object)}}, {}};
   write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
@@ -705,8 +797,36 @@ void replace_attribute(TorchFile& torch, NodeId node, const TorchRow& row, const
   torch.note(node, shown(name), "migrated");
 }
 
+// x.max(1).values, x.topk(5).indices: parts of a tuple here.
+bool rewrite_part(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  if (syntax.kind(node) != Kind::attribute || syntax[node].field == Field::function) return false;
+  std::string_view member = syntax.text(syntax.child(node, Field::attribute));
+  if (member != "values" && member != "indices") return false;
+  NodeId object = syntax.child(node, Field::object), made = object;
+  if (syntax.kind(object) == Kind::identifier) {
+    uint32_t scope = kNoScope;
+    for (uint32_t index : torch.file.module.lookup(syntax.text(object), object, scope))
+      made = torch.file.module.bindings()[index].value;
+  }
+  static constexpr std::array pairs = {"max", "min", "topk", "sort", "cummax", "cummin", "median", "kthvalue"};
+  NodeId callee = syntax.child(made, Field::function);
+  if (syntax.kind(made) != Kind::call || syntax.kind(callee) != Kind::attribute ||
+      std::find(pairs.begin(), pairs.end(), syntax.text(syntax.child(callee, Field::attribute))) == pairs.end())
+    return false;
+  torch.discard({syntax[object].end, syntax[node].end}, false, true);
+  Rewrite(torch.file, kTorchNames, node, "a part of a tuple")
+      .replace(Span{syntax[object].end, syntax[node].end}, member == "values" ? "[0]" : "[1]")
+      .commit();
+  return true;
+}
+
 void rewrite_name(TorchFile& torch, NodeId node) {
   const Syntax& syntax = torch.syntax;
+  if (rewrite_part(torch, node)) return;
+  if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "device" &&
+      syntax.text(node).starts_with("next("))  // next(net.parameters()).device
+    return torch.replace(kTorchNames, node, "ms.get_context('device_target')", "one device here");
   if (rewrite_inner_tensor(torch, node) || rewrite_rate(torch, node) || drop_switch(torch, node)) return;
   if (!is_topmost(syntax, node) || in_import(syntax, node) || torch.file.rewritten.contains(node)) return;
   NodeId up = syntax.parent(node);
@@ -776,13 +896,31 @@ void rewrite_forward(TorchFile& torch, NodeId node) {
 void set_in_place(TorchFile& torch, NodeId statement) {
   const Syntax& syntax = torch.syntax;
   NodeId left = syntax.child(statement, Field::left), right = syntax.child(statement, Field::right);
-  if (!is_data_of_parameter(syntax, left)) return;
+  const bool by_gradient = torch.file.text(right).find(torch.file.text(left) + ".grad") != std::string::npos;  // w -= rate * w.grad
+  if (!is_data_of_parameter(syntax, left) && !by_gradient) return;
   NodeId root = syntax.kind(left) == Kind::attribute ? syntax.child(left, Field::object) : left;
   std::string sign = torch.text.substr(syntax[left].end, syntax[right].begin - syntax[left].end);
   torch.replace(kTorchNames, statement,
                 fmt::format("{0}.set_data({0}{1}{2})", torch.rendered(root), sign.replace(sign.find('='), 1, ""),
                             transformed(torch, "operand", right, torch.rendered(right))),
                 "an assignment in place sets the parameter");
+}
+
+// p.data = value: PyTorch puts another value into the tensor itself.
+bool set_data(TorchFile& torch, NodeId assignment) {
+  const Syntax& syntax = torch.syntax;
+  NodeId left = syntax.child(assignment, Field::left), right = syntax.child(assignment, Field::right);
+  if (syntax.kind(left) != Kind::attribute || syntax.text(syntax.child(left, Field::attribute)) != "data" ||
+      right == kNoNode || syntax.text(left).starts_with("self.data"))
+    return false;
+  NodeId object = syntax.child(left, Field::object);
+  const std::string text = torch.rendered(object);
+  if (torch.rendered(left) != text) return false;  // .data of something that is no tensor
+  torch.replace(kTorchNames, assignment,
+                is_gradient(syntax, object) ? text + " = " + torch.rendered(right)
+                                            : fmt::format("{}.set_data({})", text, torch.rendered(right)),
+                "another value for the same tensor");
+  return true;
 }
 
 void join_subscripts(TorchFile& torch, NodeId target) {
@@ -843,6 +981,7 @@ void rewrite_calls(TorchFile& torch) {
         syntax.ancestor(node, Kind::comparison_operator) != kNoNode && torch.file.holds(".__class__.__name__"))
       torch.replace(kTorchNames, node, "'Dense'", "the name of a class");
     if (syntax.kind(node) != Kind::assignment) continue;
+    if (rewrite_leaf(torch, node) || set_data(torch, node)) continue;
     join_subscripts(torch, syntax.child(node, Field::left));
     NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
     if (right != kNoNode && syntax.text(left) != syntax.text(right) && torch.rendered(left) == torch.rendered(right) &&

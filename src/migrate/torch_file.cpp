@@ -12,6 +12,12 @@ constexpr std::string_view kMark = "  # cairn: by hand";
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+std::string quoted(const std::string& text) {
+  std::string made = "'";
+  for (char c : text) made += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return made + "'";
+}
+
 bool before(const Edit& a, const Edit& b) {
   if (a.begin != b.begin) return a.begin < b.begin;
   if ((a.begin == a.end) != (b.begin == b.end)) return a.begin == a.end;
@@ -67,22 +73,25 @@ void TorchFile::drop(const Rule& rule, NodeId statement, std::string message) {
 void TorchFile::insert_lines(const Rule& rule, uint32_t offset, uint32_t like, int further,
                              std::vector<std::string> lines, std::string message, int order) {
   for (const std::string& line : lines) needing(line);
-  uint32_t start = file.module.lines().start(line_of(offset));
+  uint32_t start = rows.start(line_of(offset));
   lines_.push_back({&rule, start, line_of(like), further, order, std::move(lines), std::move(message)});
 }
 
 void TorchFile::append_lines(const Rule& rule, uint32_t offset, uint32_t like, std::vector<std::string> lines,
                              std::string message) {
   for (const std::string& line : lines) needing(line);
+  const uint32_t row = line_of(offset);
   uint32_t end = static_cast<uint32_t>(std::min(text.find('\n', offset), text.size() - 1) + 1);
+  if (rows.inner(row + 1)) end = rows.start(row + 1);
   lines_.push_back({&rule, end, line_of(like), 0, -1, std::move(lines), std::move(message)});
 }
 
 void TorchFile::leave(NodeId node, const std::string& name, const std::string& reason) {
   note(node, name, "missing", reason);
+  left_.emplace(name, reason);
   file.find(kTorchMissing, node, Severity::warning, name + " is left as it is", reason);
   if (!file.is_enabled(kTorchMissing) || file.suppressed(node, kTorchMissing.id)) return;
-  uint32_t line = line_of(syntax[node].end);
+  uint32_t line = file.module.lines().at(syntax[node].end).line;
   std::string_view row = file.module.lines().line(text, line);
   while (!row.empty() && std::isspace(static_cast<unsigned char>(row.back()))) row.remove_suffix(1);
   uint32_t end = file.module.lines().start(line) + static_cast<uint32_t>(row.size());
@@ -108,8 +117,12 @@ int TorchFile::unit() const {
   return 4;
 }
 
-int TorchFile::indent_of(uint32_t line) const {
-  std::string_view row = file.module.lines().line(text, line);
+std::string_view TorchFile::line(uint32_t row) const {
+  return file.module.lines().line(text, file.module.lines().at(rows.start(row)).line);
+}
+
+int TorchFile::indent_of(uint32_t line_number) const {
+  std::string_view row = line(line_number);
   return static_cast<int>(std::min(row.find_first_not_of(" \t"), row.size()));
 }
 
@@ -136,7 +149,13 @@ void TorchFile::write_drops() {
     for (NodeId statement : statements) {
       const auto& [rule, message] = drops_.at(statement);
       Span span = syntax.span(statement);
-      uint32_t start = file.module.lines().start(line_of(span.begin));
+      if (const uint32_t row = line_of(span.begin); rows.shared(row) && !(emptied && !kept)) {
+        gone_.insert(row);
+        discard(span, true, false);
+        Rewrite(file, *rule, statement, message).replace(span, "").commit();
+        continue;
+      }
+      uint32_t start = file.module.lines().start(file.module.lines().at(span.begin).line);
       uint32_t end = span.end;
       while (end < text.size() && (text[end] == ' ' || text[end] == '\t' || text[end] == ';')) ++end;
       bool alone = text.find_first_not_of(" \t", start) == span.begin;
@@ -171,10 +190,11 @@ void TorchFile::write_lines() {
   Change change{std::string(rule.id), Tier::safe, {0, 0}, "lines move with the code around them", {}, {}};
   for (uint32_t line : lines) {
     int columns = moved(line);
-    std::string_view row = file.module.lines().line(text, line);
+    std::string_view row = this->line(line);
+    if (rows.inner(line)) continue;
     if (columns == 0 || gone_.contains(line) || inside.contains(line) || row.find_first_not_of(" \t\r\n") == row.npos)
       continue;
-    uint32_t start = file.module.lines().start(line);
+    uint32_t start = rows.start(line);
     if (change.edits.empty()) change.at = {start, start};
     if (columns > 0)
       change.edits.push_back({start, start, std::string(columns, row[0] == '\t' ? '\t' : ' '), int64_t{1} << 45});
@@ -183,7 +203,7 @@ void TorchFile::write_lines() {
   }
   if (!change.edits.empty()) file.changes.push_back(std::move(change));
   for (const Lines& row : lines_) {
-    std::string first(file.module.lines().line(text, row.like));
+    std::string first(line(row.like));
     std::string indent(std::max(0, indent_of(row.like) + moved(row.like) + row.further),
                        first.starts_with('\t') ? '\t' : ' ');
     std::string added;
@@ -222,6 +242,43 @@ bool TorchFile::still_used(const Import& import) const {
   return false;
 }
 
+// An import of which something is left goes behind the definitions: without PyTorch its name tells at the line that uses it what
+// has to be rewritten. Its entry joins those that go from the statement.
+std::vector<std::string> TorchFile::guard_imports(std::map<NodeId, std::vector<NodeId>>& unused) {
+  std::vector<std::string> imports, stands;
+  const std::string indent(unit(), ' ');
+  for (const Import& import : file.module.imports()) {
+    std::vector<NodeId>& gone = unused[import.statement];
+    const bool ours = import.module == "torch" || import.module == "torchvision" || import.module.starts_with("torch.") ||
+                      import.module.starts_with("torchvision.");
+    if (!ours || import.star || left_.empty() || needs_.empty() || syntax.parent(import.statement) != 0 ||
+        std::find(gone.begin(), gone.end(), import.entry) != gone.end())
+      continue;
+    gone.push_back(import.entry);
+    const std::string alias(import.alias);
+    std::string name = import.module + (import.member.empty() ? "" : "." + import.member);
+    std::string line = "import " + name;
+    if (!import.member.empty()) line = "from " + import.module + " import " + import.member;
+    const bool head = import.member.empty() && alias == name.substr(0, name.find('.'));  // import a.b binds a
+    if (head) name = alias;
+    if (!head && alias != import.member) line += " as " + alias;
+    if (std::find(imports.begin(), imports.end(), indent + line) != imports.end()) continue;
+    imports.push_back(indent + line);
+    std::string advice;
+    for (const auto& [left, reason] : left_)
+      if (left.starts_with(name) || name.starts_with(left)) advice += fmt::format("{}'{}': {}", advice.empty() ? "" : ", ", left, quoted(reason));
+    stands.push_back(fmt::format("{}{} = LeftOfPyTorch('{}', {{{}}})", indent, alias, name, advice));
+  }
+  std::erase_if(unused, [](const auto& one) { return one.second.empty(); });
+  if (imports.empty()) return {};
+  needs_.insert("LeftOfPyTorch");
+  std::vector<std::string> body = {"", "", "try:"};
+  body.insert(body.end(), imports.begin(), imports.end());
+  body.push_back("except ModuleNotFoundError:");
+  body.insert(body.end(), stands.begin(), stands.end());
+  return body;
+}
+
 void TorchFile::write_imports() {
   NodeId place = kNoNode;
   std::map<NodeId, std::vector<NodeId>> unused;  // statement -> entries
@@ -233,7 +290,8 @@ void TorchFile::write_imports() {
     if (place == kNoNode && top) place = import.statement;
     if (!import.star && !still_used(import)) unused[import.statement].push_back(import.entry);
   }
-  std::set<std::string> lines, members_of_ms;
+  std::set<std::string> lines;
+  const std::vector<std::string> guarded = guard_imports(unused);
   std::map<std::string, std::set<std::string>> from;
   std::vector<std::string> helpers;
   std::set<std::string> todo = needs_, done;
@@ -297,7 +355,7 @@ void TorchFile::write_imports() {
         .replace(Span{syntax[first].begin, syntax[parts.back()].end}, kept)
         .commit();
   }
-  if (helpers.empty() && !runs) return;
+  if (helpers.empty() && !runs && guarded.empty()) return;
   NodeId after = place;  // the last import at the top
   for (const Import& import : file.module.imports())
     if (syntax.parent(import.statement) == 0) after = std::max(after, import.statement);
@@ -316,9 +374,10 @@ void TorchFile::write_imports() {
       block.remove_prefix(std::min(end + 1, block.size()));
     }
   }
+  body.insert(body.end(), guarded.begin(), guarded.end());
   if (runs) body.insert(body.end(), {"", "ms.set_context(mode=ms.PYNATIVE_MODE)"});
   const uint32_t next = line_of(syntax[after].end) + 1;
-  std::string_view following = next <= file.module.lines().count() ? file.module.lines().line(text, next) : "";
+  std::string_view following = next <= this->rows.count() ? line(next) : "";
   body.insert(body.end(), following.find_first_not_of(" \t\r\n") == following.npos ? 1 : 2, "");
   append_lines(kTorchImports, syntax[after].end, syntax[after].begin, body,
                "what MindSpore lacks, in terms of what it has");
@@ -328,6 +387,7 @@ void TorchFile::finish() {
   write_drops();
   write_imports();  // which are unused shows when all else is written
   write_drops();
+  split_rows();
   write_lines();
   std::erase_if(file.changes, [](const Change& change) { return change.edits.empty(); });
 }

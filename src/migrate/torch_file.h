@@ -13,13 +13,38 @@
 
 namespace cairn::migrate {
 
+/// The lines of a script, from 1; a line on which backward() stands among other statements is a row for each of them.
+class Rows {
+ public:
+  explicit Rows(const Module& module);
+  uint32_t at(uint32_t offset) const;
+  uint32_t count() const { return static_cast<uint32_t>(starts_.size()); }
+  uint32_t start(uint32_t row) const { return starts_[row - 1].offset; }
+  /// The statement in front of which a row begins inside of its line; kNoNode where it begins the line.
+  NodeId statement(uint32_t row) const { return starts_[row - 1].statement; }
+  /// Whether a line has further rows.
+  bool shared(uint32_t row) const { return statement(row) != kNoNode || inner(row + 1); }
+  bool inner(uint32_t row) const { return row <= count() && statement(row) != kNoNode; }
+  /// The row's first one on its line.
+  uint32_t head(uint32_t row) const;
+
+ private:
+  struct Start {
+    uint32_t offset;
+    NodeId statement;
+  };
+  std::vector<Start> starts_;
+};
+
 class TorchFile {
  public:
-  explicit TorchFile(Context& file) : file(file), syntax(file.syntax), text(file.module.text()) {}
+  explicit TorchFile(Context& file)
+      : file(file), syntax(file.syntax), text(file.module.text()), rows(file.module) {}
 
   Context& file;
   const Syntax& syntax;
   const std::string& text;
+  const Rows rows;
 
   /// The text of a span with the edits made in it so far.
   std::string rendered(Span span) const;
@@ -50,7 +75,8 @@ class TorchFile {
   void note(NodeId node, std::string_view name, std::string_view status, std::string advice = "");
   /// Columns by which this file indents.
   int unit() const;
-  uint32_t line_of(uint32_t offset) const { return file.module.lines().at(offset).line; }
+  uint32_t line_of(uint32_t offset) const { return rows.at(offset); }
+  std::string_view line(uint32_t row) const;
   int indent_of(uint32_t line) const;
   /// Writes what was noted.
   void finish();
@@ -70,14 +96,17 @@ class TorchFile {
   int moved(uint32_t line) const;
   bool in_string(uint32_t offset) const;
   void write_drops();
+  void split_rows();
   void write_lines();
   void write_imports();
+  std::vector<std::string> guard_imports(std::map<NodeId, std::vector<NodeId>>& unused);
   bool still_used(const Import& import) const;
 
   std::map<NodeId, std::pair<const Rule*, std::string>> drops_;
   std::vector<Shift> shifts_;
   std::vector<Lines> lines_;
   std::set<std::string> needs_;
+  std::map<std::string, std::string> left_;  // name -> reason
   std::set<NodeId> settled_;
   std::set<uint32_t> marked_, gone_;  // lines
 };
@@ -102,6 +131,10 @@ void rewrite_training(TorchFile& torch);
 /// torch.autograd.grad of a value and a variable that the value is computed from (torch_gradients.cpp).
 bool is_gradient_call(TorchFile& torch, NodeId call);
 void rewrite_gradients(TorchFile& torch);
+/// x.requires_grad_() and x.requires_grad = True where the script reads x.grad: x becomes a parameter.
+bool rewrite_leaf(TorchFile& torch, NodeId node);
+/// Whether gradients lie beside the parameters, as x.grad: some script of the project names them.
+bool keeps_gradients(TorchFile& torch);
 /// Whether the training code is about this call: it is none of the table's.
 bool is_training_call(TorchFile& torch, NodeId call);
 /// Whether some value of the node is a module of PyTorch, or of the project that is one.

@@ -74,6 +74,7 @@ Event event_of(TorchFile& torch, NodeId call) {
     bool optimizer = is_optimizer(torch, object) && !is_module(torch, object);
     return becomes(Does::zero, optimizer ? object : kNoNode);
   }
+  if (method == "backward" && syntax.text(object) == "self") return event;  // a method of the class's own
   if (method == "backward") {
     NodeId subject = object;
     if (syntax.kind(object) == Kind::call && method_of(syntax, object) == "scale" &&
@@ -169,11 +170,32 @@ bool meets(const Names& a, const Names& b) {
 class Training {
  public:
   Training(TorchFile& torch, NodeId scope, std::vector<Event> events)
-      : torch_(torch), syntax_(torch.syntax), scope_(scope), events_(std::move(events)) {}
-
-  void rewrite() {
+      : torch_(torch), syntax_(torch.syntax), scope_(scope), events_(std::move(events)) {
     for (const Event& event : events_)
       if (event.does == Does::step) optimizers_.insert(event.receiver);
+  }
+
+  // Whether gradients must lie beside the parameters: no variable of this function could carry them to where they are used.
+  bool needs_keeping() const {
+    Names stepped;
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.does == Does::backward) {
+        std::vector<std::string> optimizers = stepping(i);
+        if (optimizers.empty() || optimizers.size() > 2 || loss_seed(event) != kNoNode) return true;
+        stepped.insert(optimizers.begin(), optimizers.end());
+      }
+      if (event.does == Does::step && (!stepped.contains(event.receiver) || closure_of(event) != kNoNode)) return true;
+      if ((event.does == Does::clip || event.does == Does::clip_value) && !clips_plainly(event)) return true;
+    }
+    return false;
+  }
+
+  // `all` are the optimizers of other functions that this one may name as well.
+  void keep(Names all) { kept_ = true, elsewhere_ = std::move(all); }
+  const Names& optimizers() const { return optimizers_; }
+
+  void rewrite() {
     for (size_t i = 0; i < events_.size(); ++i)
       if (events_[i].does == Does::backward) backward(i);
     for (const Event& event : events_) {
@@ -293,10 +315,12 @@ class Training {
     std::vector<NodeId> moved;     // neighbours
     std::vector<NodeId> repeated;  // in the order of the text
     Names set;
+    Names through;                   // names from outside through which gradients go
+    std::vector<std::string> calls;  // methods that compute some of these, to be called again
   };
 
   Region region_of(NodeId before, const Names& wanted) const {
-    Region region{before, {}, {}, {}};
+    Region region{before, {}, {}, {}, {}, {}};
     std::vector<NodeId> statements = syntax_.children(block_of(before));
     size_t end = std::find(statements.begin(), statements.end(), before) - statements.begin();
     size_t boundary = end;
@@ -308,6 +332,7 @@ class Training {
       Names made = sets(syntax_, statements[i]), used = reads(syntax_, statements[i]);
       if (!meets(made, i >= boundary ? needed : through)) continue;
       bool module = runs_module(statements[i]);
+      const bool carries = meets(made, through);
       if (i >= boundary) {
         first = i;
         if (module) first_module = i;
@@ -321,14 +346,86 @@ class Training {
         for (const std::string& name : made) needed.erase(name), through.erase(name);
       if (!module && i < boundary) continue;
       needed.insert(used.begin(), used.end());
-      through.merge(reads_with_gradient(syntax_, statements[i]));
+      if (carries) through.merge(reads_with_gradient(syntax_, statements[i]));
     }
-    if (first_module < end) first = first_module;
+    region.through = through;
+    add_providers(region);
+    if (first_module < end && region.calls.empty()) first = first_module;
     region.moved.assign(statements.begin() + first, statements.begin() + end);
     while (!region.moved.empty() && torch_.dropped(region.moved.back())) region.moved.pop_back();
     for (NodeId statement : region.moved) region.set.merge(sets(syntax_, statement));
     for (NodeId statement : region.repeated) region.set.merge(sets(syntax_, statement));
     return region;
+  }
+
+  // self.fake of another method, self.fake = self.net(x): that method is called again, so that gradients go through it.
+  void add_providers(Region& region) const {
+    const NodeId owner = scope_ == 0 ? kNoNode : syntax_.ancestor(scope_, Kind::class_definition);
+    for (const SelfAssignment& one : torch_.file.module.self_assignments()) {
+      const NodeId method = syntax_.ancestor(one.value, Kind::function_definition);
+      if (one.class_ != owner || owner == kNoNode || method == scope_ || method == kNoNode) continue;
+      const std::string name = "self." + std::string(one.name);
+      if (!region.through.contains(name) || syntax_.kind(one.value) != Kind::call || is_network(one.value)) continue;
+      NodeId callee = syntax_.child(one.value, Field::function);
+      if (!is_network(callee) || !sets_itself(name, method)) continue;
+      const std::string_view called = syntax_.text(syntax_.child(method, Field::name));
+      const bool plain = syntax_.children(syntax_.child(method, Field::parameters)).size() == 1 && called != "__init__";
+      const std::string call = plain ? fmt::format("self.{}()", called) : "?" + name;
+      if (std::find(region.calls.begin(), region.calls.end(), call) == region.calls.end()) region.calls.push_back(call);
+    }
+  }
+
+  // Whether a method sets this attribute in its own body, not only in a function with events.
+  bool sets_itself(const std::string& name, NodeId method) const { return sets(syntax_, method).contains(name); }
+
+  // Whether a call may run a network: not a loss, not a function of a library, not a method of a list.
+  bool may_run_network(NodeId call) const {
+    NodeId callee = syntax_.child(call, Field::function);
+    if (is_network(callee)) return true;
+    std::string text(syntax_.text(callee));
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (!torch_.file.resolver.names(torch_.file.module, callee).empty()) return false;
+    const Values values = torch_.file.resolver.values(torch_.file.module, callee);
+    if (std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is == Value::Is::function; }))
+      return true;
+    if (has_word(text, "loss") || has_word(text, "crit") || has_word(text, "cross_entropy")) return false;
+    if (syntax_.kind(callee) == Kind::identifier) {
+      uint32_t scope = kNoScope;
+      torch_.file.module.lookup(syntax_.text(callee), callee, scope);
+      return scope != kNoScope;
+    }
+    return syntax_.kind(callee) != Kind::attribute || text.starts_with("self.") || is_module(torch_, object_of(syntax_, call));
+  }
+
+  // Whether nothing that the loss is made of here has to do with parameters: a network ran elsewhere.
+  bool is_cut_off(const Region& region, NodeId subject) const {
+    std::vector<NodeId> all = region.repeated;
+    all.insert(all.end(), region.moved.begin(), region.moved.end());
+    all.push_back(subject);
+    for (NodeId statement : all)
+      for (NodeId node = statement; node < syntax_[statement].after; ++node) {
+        if (syntax_.kind(node) == Kind::call && may_run_network(node)) return false;
+        if (syntax_.kind(node) != Kind::identifier && syntax_.kind(node) != Kind::attribute) continue;
+        std::string_view name = syntax_.text(node);
+        if (name.ends_with(".weight") || name.ends_with(".bias") || is_leaf(node)) return false;
+      }
+    return region.calls.empty();
+  }
+
+  // A variable that holds a parameter, or a list of them: made with requires_grad=True, or as nn.Parameter.
+  bool is_leaf(NodeId node) const {
+    if (leaves(node).contains(std::string(syntax_.text(node)))) return true;
+    auto made = [&](NodeId value) {
+      std::string_view text = syntax_.text(value);
+      return value != kNoNode && (has_word(text, "requires_grad") || has_word(text, "Parameter("));
+    };
+    uint32_t scope = kNoScope;
+    if (syntax_.kind(node) == Kind::identifier)
+      for (uint32_t index : torch_.file.module.lookup(syntax_.text(node), node, scope))
+        if (made(torch_.file.module.bindings()[index].value)) return true;
+    for (const SelfAssignment& one : torch_.file.module.self_assignments())
+      if (syntax_.text(node) == "self." + std::string(one.name) && made(one.value)) return true;
+    return torch_.file.holds(std::string(syntax_.text(node)) + ".requires_grad");
   }
 
   void note_carried(NodeId statement, const Region& region, Names& known, Names& found) const {
@@ -398,12 +495,6 @@ class Training {
       if (other != statement && torch_.line_of(syntax_[other].begin) == torch_.line_of(syntax_[statement].begin))
         return by_hand(event, "several statements share its line: give each its own");
     std::vector<std::string> optimizers = stepping(at);
-    if (optimizers.empty() || optimizers.size() > 2)
-      return by_hand(event,
-                     optimizers.empty()
-                         ? "no step of an optimizer follows: take the gradients by ops.value_and_grad(function, None, "
-                           "parameters) and update the parameters with set_data()"
-                         : "more than two optimizers step: give each its part of the gradients");
     Names wanted = reads(syntax_, event.subject);
     Region region = region_of(statement, wanted);
     NodeId condition = kNoNode;  // if train: loss.backward()
@@ -418,12 +509,22 @@ class Training {
     if (region.moved.empty() && region.repeated.empty() && !runs_module(event.subject))
       return by_hand(event,
                      "the loss is computed elsewhere: make a function of what computes it, and call "
-                     "ops.value_and_grad(function, None, " +
-                         optimizers[0] + ".parameters, has_aux=True)");
-    write(at, region, condition, optimizers);
+                     "ops.value_and_grad(function, None, parameters, has_aux=True)");
+    for (const std::string& call : region.calls)
+      if (call.starts_with('?'))
+        return by_hand(event, call.substr(1) + " is computed by a method that takes arguments: make one function of both");
+    if (is_cut_off(region, event.subject))
+      return by_hand(event, "what the loss is made of is computed elsewhere: make one function of both, and call "
+                            "ops.value_and_grad(function, None, parameters)");
+    std::string weights = kept_ ? weights_of(at, region) : "";
+    if (kept_ && weights.empty())
+      return by_hand(event, "whose gradients are wanted is not to be seen here: take them by "
+                            "ops.value_and_grad(function, None, parameters)");
+    write(at, region, condition, optimizers, weights);
   }
 
-  void write(size_t at, const Region& region, NodeId condition, const std::vector<std::string>& optimizers) {
+  void write(size_t at, const Region& region, NodeId condition, const std::vector<std::string>& optimizers,
+             std::string weights) {
     const Event& event = events_[at];
     const NodeId statement = event.statement;
     const std::string message = "the gradients of a function in place of backward()";
@@ -431,29 +532,35 @@ class Training {
     std::string loss = torch_.rendered(event.subject), value = loss;
     bool named = syntax_.kind(event.subject) == Kind::identifier || syntax_.kind(event.subject) == Kind::attribute;
     if (!named) value = torch_.file.module.mentions("loss") ? "loss_value" : "loss";
+    if (NodeId seed = loss_seed(event); seed != kNoNode)
+      loss = fmt::format("({} * {}).sum()", named ? loss : "(" + loss + ")", torch_.rendered(seed));
     std::vector<std::string> others = results(region, statement, given);
-    std::erase(others, loss);
-    std::string function = "forward" + suffix(optimizers[0]), parameters, returned = loss, assigned = value;
+    std::erase(others, value);
+    const std::string ending = optimizers.empty() ? "" : suffix(optimizers[0]);
+    std::string function = "forward" + ending, parameters, returned = loss, assigned = value;
     for (int more = 2; !functions_.insert(function).second; ++more)
-      function = fmt::format("forward{}_{}", suffix(optimizers[0]), more);
+      function = fmt::format("forward{}_{}", ending, more);
     for (const std::string& name : given) parameters += (parameters.empty() ? "" : ", ") + name;
     for (const std::string& name : others) returned += ", " + name, assigned += ", " + name;
     const uint32_t end = syntax_[region.before].begin;
     const uint32_t start = region.moved.empty() ? end : syntax_[region.moved.front()].begin;
     const int unit = torch_.unit();
     torch_.insert_lines(kTorchTraining, start, end, 0, {fmt::format("def {}({}):", function, parameters)}, message, -9);
+    for (const std::string& call : region.calls)
+      torch_.insert_lines(kTorchTraining, start, end, unit, {call}, "called again, so that gradients go through it", -8);
     for (NodeId repeated : region.repeated)
       torch_.insert_lines(kTorchTraining, start, end, unit, {torch_.rendered(repeated)},
                           "computed in the function, so that gradients go through it", -8);
     if (!region.moved.empty()) torch_.shift(start, syntax_[region.moved.back()].end, unit);
     torch_.insert_lines(kTorchTraining, end, end, unit, {"return " + returned}, message, -7);
-    std::string weights = optimizers[0] + ".parameters", grads = gradients_of(optimizers[0]);
-    if (optimizers.size() == 2) {
+    std::string grads = kept_ ? "grads" : gradients_of(optimizers[0]);
+    if (!kept_) weights = optimizers[0] + ".parameters";
+    if (!kept_ && optimizers.size() == 2) {
       weights += " + " + optimizers[1] + ".parameters";
       shared_[optimizers[0]] = {grads, fmt::format("[:len({}.parameters)]", optimizers[0])};
       shared_[optimizers[1]] = {grads, fmt::format("[len({}.parameters):]", optimizers[0])};
     }
-    const bool sums = adds_up(at, optimizers[0]), second = follows_another(at, optimizers[0]);
+    const bool sums = !kept_ && adds_up(at, optimizers[0]), second = !kept_ && follows_another(at, optimizers[0]);
     std::string taken = sums || second ? "more" + grads.substr(5) : grads;
     torch_.replace(kTorchTraining, statement,
                    fmt::format("{}{}{}, {} = ops.value_and_grad({}, None, {}{})({})", others.empty() ? "" : "(",
@@ -473,13 +580,16 @@ class Training {
       if (!cleared && loop != kNoNode)
         torch_.insert_lines(kTorchTraining, syntax_[loop].begin, syntax_[loop].begin, 0, {grads + " = None"},
                             "gradients add up");
+    } else if (kept_) {
+      torch_.append_lines(kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
+                          {fmt::format("keep_gradients({}, {})", weights, grads)}, "gradients lie beside the parameters");
     } else if (second) {
       torch_.append_lines(kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
                           {fmt::format("{0} = [a + b for a, b in zip({0}, {1})]", grads, taken)}, "gradients add up");
     }
     if (condition != kNoNode) without_gradients(condition, fmt::format("{} = {}({})", assigned, function, parameters));
     torch_.note(event.call, "torch.Tensor.backward", "migrated by a combination");
-    if (!region.repeated.empty())
+    if (!region.repeated.empty() || !region.calls.empty())
       torch_.file.find(kTorchTraining, event.call, Severity::note, "a part of the network runs again for this loss",
                        "moving statistics of its normalisation are updated twice");
   }
@@ -497,7 +607,134 @@ class Training {
                           "the values without gradients");
   }
 
+  // The first argument of backward(): what the gradients begin with where it is not 1.
+  NodeId loss_seed(const Event& event) const {
+    Arguments bound = torch_.file.bind(event.call, "gradient retain_graph create_graph inputs");
+    NodeId seed = bound.value("gradient");
+    std::string_view text = syntax_.text(seed);
+    return text.starts_with("torch.ones") || text == "None" ? kNoNode : seed;
+  }
+
+  NodeId closure_of(const Event& event) const {
+    return object_of(syntax_, event.call) == event.subject
+               ? syntax_.first(syntax_.child(event.call, Field::arguments)) == kNoNode
+                     ? kNoNode
+                     : only_argument(syntax_, event.call)
+               : kNoNode;
+  }
+
+  // A variable whose gradient the script reads: x of x.grad, where x is no variable of a loop over parameters.
+  Names leaves(NodeId backward) const {
+    Names found;
+    for (NodeId node = 0; node < syntax_.size(); ++node) {
+      if (syntax_.kind(node) != Kind::attribute || syntax_.text(syntax_.child(node, Field::attribute)) != "grad") continue;
+      NodeId object = syntax_.child(node, Field::object), up = node;
+      while (up != kNoNode && syntax_.kind(up) != Kind::for_statement && syntax_.kind(up) != Kind::for_in_clause &&
+             syntax_.kind(up) != Kind::list_comprehension && syntax_.kind(up) != Kind::generator_expression)
+        up = syntax_.parent(up);
+      const std::string name(syntax_.text(object));
+      Names looped;
+      for (; up != kNoNode; up = syntax_.parent(up)) {
+        if (syntax_.kind(up) == Kind::for_statement) add_targets(syntax_, syntax_.child(up, Field::left), looped);
+        for (NodeId part : syntax_.children(up))
+          if (syntax_.kind(part) == Kind::for_in_clause) add_targets(syntax_, syntax_.child(part, Field::left), looped);
+      }
+      const bool plain = name.find_first_of("([") == name.npos && name.find('.') == name.rfind('.') &&
+                         (loop_of(node) == loop_of(backward) || name.starts_with("self."));
+      if (plain && !looped.contains(name)) found.insert(name);
+    }
+    return found;
+  }
+
+  // The parameters whose gradients a backward() adds to: those of the optimizers that step with them; where none is to be
+  // seen, of the networks that compute the loss; and single tensors whose gradients the script reads.
+  std::string weights_of(size_t at, const Region& region) const {
+    Names used = reads(syntax_, events_[at].subject);
+    for (const std::vector<NodeId>* part : {&region.moved, &region.repeated})
+      for (NodeId statement : *part) used.merge(reads(syntax_, statement));
+    std::vector<std::string> found;
+    auto add = [&](const std::string& text) {
+      if (std::find(found.begin(), found.end(), text) == found.end()) found.push_back(text);
+    };
+    for (const std::string& optimizer : stepping(at)) add(optimizer + ".parameters");
+    if (found.empty())
+      for (const std::string& optimizer : elsewhere_) add(optimizer + ".parameters");
+    if (found.empty())
+      for (NodeId node = 0; node < syntax_.size(); ++node) {
+        const bool name = syntax_.kind(node) == Kind::identifier || syntax_.kind(node) == Kind::attribute;
+        if (name && used.contains(std::string(syntax_.text(node))) && is_network(node))
+          add(std::string(syntax_.text(node)) + ".trainable_params()");
+      }
+    std::string joined;
+    for (const std::string& one : found) joined += (joined.empty() ? "" : " + ") + one;
+    std::string single;
+    for (const std::string& leaf : leaves(events_[at].statement))
+      if (used.contains(leaf) && !is_network_text(leaf)) single += (single.empty() ? "" : ", ") + leaf;
+    if (single.empty()) return joined;
+    return joined.empty() ? "[" + single + "]" : fmt::format("[*{}, {}]", found.size() > 1 ? "(" + joined + ")" : joined, single);
+  }
+
+  // A variable that holds a network, not a loss function or a layer's output.
+  bool is_network(NodeId node) const {
+    if (!is_module(torch_, node)) return false;
+    for (const Value& value : Values(torch_.file.resolver.values(torch_.file.module, node)))
+      if (value.is == Value::Is::instance && canonical(value.name).name.ends_with("Loss")) return false;
+    return true;
+  }
+  bool is_network_text(const std::string& name) const {
+    for (NodeId node = 0; node < syntax_.size(); ++node)
+      if ((syntax_.kind(node) == Kind::identifier || syntax_.kind(node) == Kind::attribute) &&
+          syntax_.text(node) == name && is_network(node))
+        return true;
+    return false;
+  }
+
+  bool clips_plainly(const Event& event) const {
+    auto next = std::find_if(events_.begin(), events_.end(),
+                             [&](const Event& one) { return one.does == Does::step && one.call > event.call; });
+    Arguments bound = torch_.file.bind(event.call, "parameters max_norm norm_type error_if_nonfinite foreach");
+    NodeId assignment = syntax_.first(event.statement);  // norm = clip_grad_norm_(...)
+    const bool named = event.does == Does::clip && syntax_.kind(assignment) == Kind::assignment &&
+                       syntax_.child(assignment, Field::right) == event.call;
+    return next != events_.end() && (assignment == event.call || named) && !bound.has("norm_type");
+  }
+
+  void clip_kept(const Event& event) {
+    Arguments bound = torch_.file.bind(event.call, event.does == Does::clip ? "parameters max_norm norm_type"
+                                                                            : "parameters clip_value");
+    const bool norm = event.does == Does::clip;
+    NodeId limit = bound.value(norm ? "max_norm" : "clip_value"), kind = bound.value("norm_type");
+    if (limit == kNoNode || bound.value("parameters") == kNoNode)
+      return torch_.leave(event.call, "torch.nn.utils.clip_grad_norm_",
+                          "its arguments are not to be seen: the gradients lie in parameter.grad");
+    torch_.replace(kTorchTraining, event.call,
+                   fmt::format("{}({}, {}{})", norm ? "clip_gradients" : "clip_gradient_values",
+                               torch_.rendered(bound.value("parameters")), torch_.rendered(limit),
+                               kind == kNoNode ? "" : ", " + torch_.rendered(kind)),
+                   "the gradients that lie beside the parameters are clipped");
+    torch_.note(event.call, "torch.nn.utils.clip_grad_norm_", "migrated by a combination");
+  }
+
+  void step_kept(const Event& event) {
+    NodeId closure = closure_of(event);
+    const bool several = torch_.file.resolver.is_instance(torch_.file.module, event.subject, "torch.optim.LBFGS");
+    std::string by = fmt::format("{0}(kept_gradients({0}.parameters))", event.receiver);
+    if (closure != kNoNode && several) by = fmt::format("{}.step({})", event.receiver, torch_.rendered(closure));
+    if (closure != kNoNode && !several) by = fmt::format("stepped({}, {})", event.receiver, torch_.rendered(closure));
+    torch_.replace(kTorchTraining, event.call, by, "the optimizer is called with the gradients");
+    torch_.note(event.call, "torch.optim.Optimizer.step", "migrated");
+  }
+
   void zero(const Event& event) {
+    if (kept_) {
+      std::string owner = torch_.rendered(object_of(syntax_, event.call));
+      torch_.replace(kTorchTraining, event.call,
+                     fmt::format("clear_gradients({}{})", owner,
+                                 event.subject == kNoNode ? ".trainable_params()" : ".parameters"),
+                     "gradients lie beside the parameters");
+      torch_.note(event.call, "torch.optim.Optimizer.zero_grad", "migrated");
+      return;
+    }
     std::string cleared;
     for (const std::string& optimizer : summed_)
       if (ends(event, optimizer)) cleared += (cleared.empty() ? "" : " = ") + gradients_of(optimizer);
@@ -509,12 +746,7 @@ class Training {
   }
 
   void step(const Event& event) {
-    NodeId arguments = syntax_.child(event.call, Field::arguments);
-    bool scaled = object_of(syntax_, event.call) != event.subject;
-    if (!scaled && !syntax_.children(arguments).empty())
-      return torch_.leave(
-          event.call, "torch.optim.Optimizer.step",
-          "a closure is for optimizers that evaluate the loss several times, as LBFGS, which MindSpore lacks");
+    if (kept_) return step_kept(event);
     std::string grads = gradients_of(event.receiver);
     if (auto shared = shared_.find(event.receiver); shared != shared_.end())
       grads = shared->second.first + shared->second.second;
@@ -524,21 +756,17 @@ class Training {
   }
 
   void clip(const Event& event) {
+    if (kept_) return clip_kept(event);
     auto next = std::find_if(events_.begin(), events_.end(),
                              [&](const Event& one) { return one.does == Does::step && one.call > event.call; });
     Arguments bound = torch_.file.bind(event.call, "parameters max_norm norm_type error_if_nonfinite foreach");
     NodeId limit = bound.value("max_norm");
-    bool statement = syntax_.first(event.statement) == event.call;
-    NodeId assignment = syntax_.first(event.statement);  // norm = clip_grad_norm_(...)
-    const bool named = event.does == Does::clip && syntax_.kind(assignment) == Kind::assignment &&
-                       syntax_.child(assignment, Field::right) == event.call;
+    const bool named = syntax_.first(event.statement) != event.call;
     for (NodeId other : bound.extra)
       if (syntax_.text(syntax_.child(other, Field::name)) == "clip_value") limit = syntax_.child(other, Field::value);
-    if (next == events_.end() || limit == kNoNode || !(statement || named) || bound.has("norm_type"))
-      return torch_.leave(
-          event.call,
-          "torch.nn.utils." + std::string(event.does == Does::clip ? "clip_grad_norm_" : "clip_grad_value_"),
-          "between the gradients and the step: grads = ops.clip_by_global_norm(grads, limit)");
+    if (limit == kNoNode)
+      return torch_.leave(event.call, "torch.nn.utils.clip_grad_norm_",
+                          "between the gradients and the step: grads = ops.clip_by_global_norm(grads, limit)");
     std::string grads = gradients_of(next->receiver), most = torch_.rendered(limit);
     std::string operand = syntax_.kind(limit) == Kind::float_ || syntax_.kind(limit) == Kind::integer ||
                                   syntax_.kind(limit) == Kind::identifier || syntax_.kind(limit) == Kind::attribute
@@ -563,7 +791,8 @@ class Training {
   const Syntax& syntax_;
   NodeId scope_;
   std::vector<Event> events_;
-  Names optimizers_, summed_, functions_;
+  Names optimizers_, summed_, functions_, elsewhere_;
+  bool kept_ = false;
   std::map<std::string, std::pair<std::string, std::string>> shared_;  // optimizer -> gradients, its part of them
 };
 
@@ -596,7 +825,7 @@ void drop_context(TorchFile& torch, NodeId statement) {
   bool same_line = torch.line_of(syntax[body].begin) == torch.line_of(colon);
   Span head{begin, same_line ? syntax[body].begin : colon + 1};
   if (!same_line && torch.text.find_first_not_of(" \t\r", colon + 1) == line_end) {
-    head.begin = torch.file.module.lines().start(torch.line_of(begin));
+    head.begin = torch.rows.start(torch.line_of(begin));
     for (uint32_t line = torch.line_of(begin); line <= torch.line_of(colon); ++line) torch.take_line(line);
     head.end = std::min<uint32_t>(line_end + 1, static_cast<uint32_t>(torch.text.size()));
   }
@@ -615,7 +844,7 @@ void drop_decorator(TorchFile& torch, NodeId decorator) {
   std::vector<NodeId> parts = torch.syntax.children(decorator);
   if (parts.empty() || !is_idle_context(torch, parts[0])) return;
   Span span = torch.syntax.span(decorator);
-  span.begin = torch.file.module.lines().start(torch.line_of(span.begin));
+  span.begin = torch.rows.start(torch.line_of(span.begin));
   span.end = static_cast<uint32_t>(std::min(torch.text.find('\n', span.end), torch.text.size() - 1) + 1);
   torch.discard(span, true, false);
   Rewrite(torch.file, kTorchTraining, decorator, "gradients are only taken where they are asked for")
@@ -624,9 +853,32 @@ void drop_decorator(TorchFile& torch, NodeId decorator) {
   torch.note(decorator, "torch.no_grad", "migrated");
 }
 
+// The optimizers that step elsewhere, as far as a function may name them: attributes of its own object, variables of the script.
+Names optimizers_seen_from(TorchFile& torch, NodeId scope, const std::map<NodeId, Training>& functions) {
+  const Syntax& syntax = torch.syntax;
+  Names found;
+  const NodeId owner = scope == 0 ? kNoNode : syntax.ancestor(scope, Kind::class_definition);
+  for (const auto& [other, training] : functions)
+    for (const std::string& name : training.optimizers()) {
+      const NodeId its = other == 0 ? kNoNode : syntax.ancestor(other, Kind::class_definition);
+      const bool member = name.starts_with("self.") && its == owner && owner != kNoNode;
+      const bool around = other == 0 || scope == other || (scope > other && scope < syntax[other].after);
+      const auto& top = torch.file.module.scopes()[0].names;
+      if (member || (!name.starts_with("self.") && (around || top.contains(name)))) found.insert(name);
+    }
+  return found;
+}
+
 NodeId scope_of(const Syntax& syntax, NodeId node) {
   NodeId function = syntax.ancestor(node, Kind::function_definition);
   return function == kNoNode ? 0 : function;
+}
+
+// models.Net(...): a class of the project by its module's name.
+bool makes_named_class(TorchFile& torch, NodeId made) {
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, torch.syntax.child(made, Field::function))))
+    if (value.is == Value::Is::class_ || value.is == Value::Is::function) return true;
+  return false;
 }
 
 // Whether an expression makes a network: Net(...), nn.Sequential(...), one of them moved to a device.
@@ -634,38 +886,101 @@ bool makes_module(TorchFile& torch, NodeId made) {
   const Syntax& syntax = torch.syntax;
   if (syntax.kind(made) != Kind::call || !is_module(torch, made)) return false;
   bool module = false;
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, made)))
-    module = module || value.is == Value::Is::object ||
-             (value.is == Value::Is::instance && value.name == "torch.nn.Sequential");
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, made))) {
+    const std::string name = value.is == Value::Is::instance ? canonical(value.name).name : "";
+    module = module || value.is == Value::Is::object || name == "torch.nn.Sequential" ||
+             name.starts_with("torch.nn.Transformer");
+  }
   std::string_view method = method_of(syntax, made);
   return module && (syntax.kind(syntax.child(made, Field::function)) == Kind::identifier || method == "to" ||
-                    method == "cuda" || method == "Sequential");
+                    method == "cuda" || method == "Sequential" || syntax.text(made).starts_with("nn.") ||
+                    makes_named_class(torch, made));
+}
+
+// Whether code is part of a module's class: what it makes follows the mode of the whole.
+bool in_module(TorchFile& torch, NodeId node) {
+  const NodeId owner = torch.syntax.ancestor(node, Kind::class_definition);
+  if (owner == kNoNode) return false;
+  const std::vector<std::string> bases = torch.file.resolver.external_bases(torch.file.module, owner);
+  return std::any_of(bases.begin(), bases.end(), [](const std::string& base) { return base.starts_with("torch.nn."); });
+}
+
+// Whether the first use of a network that a variable got sets its mode: net.train() or net.eval() before any call.
+bool mode_follows(TorchFile& torch, NodeId assignment, std::string_view name) {
+  const Syntax& syntax = torch.syntax;
+  static constexpr std::array idle = {"parameters", "named_parameters", "to", "cuda", "cpu", "apply", "state_dict", "load_state_dict"};
+  const NodeId scope = scope_of(syntax, assignment);
+  for (NodeId node = syntax[assignment].after; node < syntax[scope].after; ++node) {
+    if (syntax.text(node) != name || syntax.kind(node) != Kind::identifier || is_part_of_name(syntax, node)) continue;
+    NodeId up = syntax.parent(node);
+    if (scope_of(syntax, node) != scope) continue;
+    std::string_view member = syntax.kind(up) == Kind::attribute ? syntax.text(syntax.child(up, Field::attribute)) : "";
+    if (std::find(idle.begin(), idle.end(), member) != idle.end()) continue;
+    return (member == "train" || member == "eval") && syntax.kind(syntax.parent(up)) == Kind::call;
+  }
+  return false;
+}
+
+// The expression around a call that makes a network and is still that network: Net().to(device), nn.DataParallel(Net()).
+NodeId whole_network(TorchFile& torch, NodeId made) {
+  const Syntax& syntax = torch.syntax;
+  for (;;) {
+    NodeId up = syntax.parent(made);
+    if (syntax.kind(up) == Kind::attribute) up = syntax.parent(up);
+    else if (syntax.kind(up) == Kind::argument_list) up = syntax.parent(up);
+    if (syntax.kind(up) != Kind::call || !is_module(torch, up)) return made;
+    made = up;
+  }
 }
 
 // A module of PyTorch begins in training mode, a cell in inference mode.
 void begin_in_training(TorchFile& torch) {
   const Syntax& syntax = torch.syntax;
-  const bool matters = torch.file.project.modules().size() > 1 || torch.file.holds("Dropout") ||
-                       torch.file.holds("dropout") || torch.file.holds("BatchNorm");
+  static constexpr std::array modes = {"Dropout", "dropout", "BatchNorm", ".training", "Transformer", "MultiheadAttention"};
+  const bool matters = torch.file.project.modules().size() > 1 ||
+                       std::any_of(modes.begin(), modes.end(), [&](const char* one) { return torch.file.holds(one); });
+  std::set<NodeId> done;
+  std::map<NodeId, std::vector<std::string>> lines;  // by assignment
   for (NodeId node = 0; node < syntax.size() && matters; ++node) {
-    if (syntax.kind(node) != Kind::assignment || syntax.ancestor(node, Kind::class_definition) != kNoNode) continue;
-    NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
-    std::vector<NodeId> names = {left}, values = {right};
-    if (syntax.kind(left) == Kind::pattern_list) names = syntax.children(left), values = syntax.children(right);
-    std::vector<std::string> lines;
-    for (size_t i = 0; i < names.size() && names.size() == values.size(); ++i) {
-      std::string name = torch.file.text(names[i]);
-      if (syntax.kind(names[i]) == Kind::identifier && makes_module(torch, values[i]) &&
-          !torch.file.holds(name + ".train()"))
-        lines.push_back(name + ".set_train()");
+    if (syntax.kind(node) != Kind::call || in_module(torch, node) || !makes_module(torch, node)) continue;
+    const NodeId whole = whole_network(torch, node);
+    if (!done.insert(whole).second) continue;
+    NodeId up = syntax.parent(whole), target = syntax.child(up, Field::left);
+    if (syntax.kind(up) == Kind::expression_list) {  // a, b = A(), B()
+      const NodeId assignment = syntax.parent(up);
+      std::vector<NodeId> names = syntax.children(syntax.child(assignment, Field::left)), values = syntax.children(up);
+      size_t place = std::find(values.begin(), values.end(), whole) - values.begin();
+      target = syntax.kind(assignment) == Kind::assignment && names.size() == values.size() ? names[place] : kNoNode;
+      up = assignment;
     }
-    if (!lines.empty())
-      torch.append_lines(kTorchTraining, syntax[node].end, syntax[node].begin, lines,
-                         "a cell begins in inference mode");
+    const bool named = syntax.kind(up) == Kind::assignment && target != kNoNode;
+    const bool variable = syntax.kind(target) == Kind::identifier || syntax.kind(target) == Kind::attribute;
+    if (named && variable) {
+      if (!mode_follows(torch, up, syntax.text(target))) lines[up].push_back(torch.file.text(target) + ".set_train()");
+    } else if (!torch.dropped(syntax.statement(whole)) && method_of(syntax, syntax.parent(syntax.parent(whole))) != "eval") {
+      Rewrite(torch.file, kTorchTraining, whole, "a cell begins in inference mode")
+          .insert(syntax[whole].end, ".set_train()", int64_t{1} << 44)
+          .commit();
+    }
   }
+  for (const auto& [assignment, texts] : lines)
+    torch.append_lines(kTorchTraining, syntax[assignment].end, syntax[assignment].begin, texts,
+                       "a cell begins in inference mode");
 }
 
 }  // namespace
+
+// Whether some script of the project reads or sets the gradient that lies beside a tensor.
+bool keeps_gradients(TorchFile& torch) {
+  for (const auto& module : torch.file.project.modules()) {
+    const std::string& text = module->text();
+    for (size_t at = text.find(".grad"); at != text.npos; at = text.find(".grad", at + 1)) {
+      const char next = at + 5 < text.size() ? text[at + 5] : ' ';
+      if (!std::isalnum(static_cast<unsigned char>(next)) && next != '_' && next != '(') return true;
+    }
+  }
+  return false;
+}
 
 bool is_training_call(TorchFile& torch, NodeId call) {
   Kind up = torch.syntax.kind(torch.syntax.parent(call));
@@ -684,7 +999,16 @@ void rewrite_training(TorchFile& torch) {
     Event event = event_of(torch, node);
     if (event.does != Does::nothing) events[scope_of(syntax, node)].push_back(event);
   }
-  for (auto& [scope, list] : events) Training(torch, scope, std::move(list)).rewrite();
+  std::map<NodeId, Training> functions;
+  bool keeps = keeps_gradients(torch);
+  for (auto& [scope, list] : events) {
+    const Training& one = functions.try_emplace(scope, torch, scope, std::move(list)).first->second;
+    keeps = keeps || one.needs_keeping();
+  }
+  for (auto& [scope, one] : functions) {
+    if (keeps) one.keep(optimizers_seen_from(torch, scope, functions));
+    one.rewrite();
+  }
   begin_in_training(torch);
 }
 

@@ -100,7 +100,11 @@ def _inverted(self):
 
 
 def _product(self, other):
-    return core.matmul(*promote.promote(self, other)) if isinstance(other, Tensor) else _refuse("@", self, other)
+    if not isinstance(other, Tensor):
+        return _refuse("@", self, other)
+    if 1 in (len(self.shape), len(other.shape)):  # vectors by NumPy's rules
+        return basic.matmul(*promote.promote(self, other))
+    return core.matmul(*promote.promote(self, other))
 
 
 def _attach(**members):

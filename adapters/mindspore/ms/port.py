@@ -173,6 +173,8 @@ def judged(expected, found):
             layers.append({"layer": name, "difference": share})
     weights = [{"name": key[6:], "difference": difference(value, found[key])}
                for key, value in expected.items() if key.startswith("after:") and key in found]  # fmt: skip
+    norms = {key: float(value) for key, value in expected.items() if key.startswith("grad:") and key in found}
+    lost = [key for key, norm in norms.items() if norm > 1e-6 * max(norms.values()) and not found[key]]
     unlike = [row for row in steps if not row["difference"] <= NEAR * (1 + row["step"])]
     first = next((row for row in layers if row["difference"] is not None and not row["difference"] <= NEAR), None)
     reasons = []
@@ -183,6 +185,9 @@ def judged(expected, found):
         reasons.append(f"the loss of step {row['step']} is {row['torch']:.7g}, and {row['mindspore']:.7g} here")
     if first:
         reasons.append(f"the first layer that differs is {first['layer'].split(':')[1] or 'the network'} ({first['difference']:.1e})")
+    if lost:
+        _, step, _, name = lost[0].split(":", 3)
+        reasons.append(f"step {step} gives {name} no gradient here, and one of length {norms[lost[0]]:.1e} in PyTorch")
     missing = [str(each) for each in found["missing"]]
     if missing:
         reasons.append(f"without weights of PyTorch: {', '.join(missing[:5])}")

@@ -4,10 +4,13 @@ runs a training script without shuffling, random numbers drawn from NumPy, and r
 Recorded: the weights of each network at its first call, by their names in MindSpore; the loss of each backward(); what each
 layer gave until the first of them; the weights in the end."""
 
+import importlib.util
 import os
 import random
 import runpy
 import sys
+import types
+import unittest.mock
 
 import numpy as np
 import torch
@@ -72,7 +75,13 @@ class Recorder:
         def backward(tensor, *arguments, **keywords):
             if len(self.losses) >= self.steps:
                 raise Enough(0)
+            early = [(f"grad:{len(self.losses)}:{number}:{name}", value, None if value.grad is None else value.grad.clone())
+                     for number, module in enumerate(self.networks) for name, value in renamed(module)
+                     if len(self.losses) < 3 and value.requires_grad and value.is_leaf]  # fmt: skip
             plain(tensor, *arguments, **keywords)
+            for key, value, before in early:
+                if value.grad is not None:
+                    self.arrays[key] = np.array(float((value.grad - (0 if before is None else before)).norm()))
             self.losses.append(float(tensor.detach().sum()))
 
         return backward
@@ -84,8 +93,24 @@ class Recorder:
         np.savez(path, losses=np.array(self.losses), **self.arrays)
 
 
-def from_numpy(draw):
+class Generator(torch.Generator):
+    """A generator whose numbers are those of a RandomState of NumPy, as in migrated scripts."""
+
+    def __init__(self, device="cpu"):
+        self.numbers = np.random.RandomState()
+
+    def manual_seed(self, seed):
+        self.numbers.seed(seed)
+        return super().manual_seed(seed)
+
+
+def stream(generator):
+    return generator.numbers if isinstance(generator, Generator) else np.random
+
+
+def from_numpy(name):
     def drawn(*size, dtype=None, device=None, requires_grad=False, generator=None, **others):
+        draw = getattr(stream(generator), name)
         size = size or (others.get("size", ()),)
         size = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
         made = torch.from_numpy(np.asarray(draw(*size), np.float32)).to(dtype or torch.float32)
@@ -109,9 +134,57 @@ def feature_dropout(x, p=0.5, training=True, inplace=False):
     return x * torch.from_numpy(kept) * float(np.float32(1 / (1 - p)))
 
 
-def randint(low, high=None, size=None, *, dtype=torch.int64, **_):
+def attention(plain):
+    """Attention whose dropout draws as the others do."""
+
+    def attend(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, **others):
+        if not dropout_p:
+            return plain(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, **others)
+        scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+        if is_causal:
+            attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        if attn_mask is not None:
+            boolean = attn_mask.dtype == torch.bool
+            scores = scores.masked_fill(~attn_mask, -torch.inf) if boolean else scores + attn_mask
+        return dropout(scores.softmax(-1), dropout_p) @ value
+
+    return attend
+
+
+def layer_by_layer(plain):
+    """A recurrent network whose dropout between layers draws as the others do."""
+
+    def forward(self, x, state=None):
+        alone = not self.training or not self.dropout or self.num_layers == 1
+        if alone or not isinstance(x, torch.Tensor) or x.dim() != 3 or getattr(self, "proj_size", 0):
+            return plain(self, x, state)
+        x = x.transpose(0, 1) if self.batch_first else x
+        lstm, directions = self.mode == "LSTM", 2 if self.bidirectional else 1
+        if state is None:
+            zeros = x.new_zeros(self.num_layers * directions, x.shape[1], self.hidden_size)
+            state = (zeros, zeros) if lstm else zeros
+        run, per, last = getattr(torch._VF, self.mode.lower()), len(self._flat_weights) // self.num_layers, []
+        for layer in range(self.num_layers):
+            part = slice(layer * directions, (layer + 1) * directions)
+            begin = tuple(each[part].contiguous() for each in state) if lstm else state[part].contiguous()
+            weights = self._flat_weights[layer * per : (layer + 1) * per]
+            x, *end = run(x, begin, weights, self.bias, 1, 0.0, True, self.bidirectional, False)
+            last.append(end)
+            x = dropout(x, self.dropout) if layer + 1 < self.num_layers else x
+        last = tuple(torch.cat(each) for each in zip(*last))
+        return x.transpose(0, 1) if self.batch_first else x, last if lstm else last[0]
+
+    return forward
+
+
+def randint(low, high=None, size=None, *, dtype=torch.int64, generator=None, **_):
     low, high, size = (0, low, high) if size is None else (low, high, size)
-    return torch.from_numpy(np.asarray(np.random.randint(low, high, tuple(size)))).to(dtype)
+    return torch.from_numpy(np.asarray(stream(generator).randint(low, high, tuple(size)))).to(dtype)
+
+
+def uniform_(self, a=0.0, b=1.0, *, generator=None):
+    with torch.no_grad():
+        return self.copy_(torch.from_numpy(stream(generator).uniform(a, b, tuple(self.shape))))
 
 
 def sample(self, sample_shape=()):
@@ -125,16 +198,24 @@ def normal(self, sample_shape=()):
 
 
 def draw_from_numpy():
-    torch.randn, torch.rand = from_numpy(np.random.randn), from_numpy(np.random.rand)
+    torch.Generator = Generator
+    torch.randn, torch.rand = from_numpy("randn"), from_numpy("rand")
     torch.randn_like = lambda x, **_: torch.randn(*x.shape)
     torch.rand_like = lambda x, **_: torch.rand(*x.shape)
     torch.randint = randint
-    torch.randperm = torch.utils.data.dataset.randperm = lambda n, **_: torch.from_numpy(np.random.permutation(n))
-    torch.bernoulli = lambda x, **_: (torch.rand(*x.shape) < x).float()
-    plain = torch.normal
-    torch.normal = lambda mean, std, size=None, **_: (
-        torch.from_numpy(np.random.normal(mean, std, size)).float() if size is not None else plain(mean, std)
+    torch.randperm = torch.utils.data.dataset.randperm = lambda n, generator=None, **_: torch.from_numpy(
+        stream(generator).permutation(n)
     )
+    torch.bernoulli = lambda x, generator=None, **_: (torch.rand(*x.shape, generator=generator) < x).float()
+    plain = torch.normal
+    torch.normal = lambda mean, std, size=None, generator=None, **_: (
+        torch.from_numpy(stream(generator).normal(mean, std, size)).float() if size is not None else plain(mean, std)
+    )
+    for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
+        kind.forward = layer_by_layer(kind.forward)
+    torch.Tensor.uniform_ = uniform_
+    functional = torch.nn.functional
+    functional.scaled_dot_product_attention = attention(functional.scaled_dot_product_attention)
     torch.nn.functional.dropout = dropout
     torch.nn.functional.dropout2d = torch.nn.functional.dropout3d = feature_dropout
     torch.distributions.Categorical.sample = sample
@@ -152,12 +233,22 @@ def in_order():
     torch.utils.data.DataLoader.__init__ = begin
 
 
+def without_summaries():
+    """Logs are not compared: a script that writes them runs where tensorboard is not installed."""
+    for name in ("tensorboard", "tensorboardX"):
+        if importlib.util.find_spec(name) is None:
+            made = types.ModuleType("torch.utils.tensorboard" if name == "tensorboard" else name)
+            made.SummaryWriter = unittest.mock.MagicMock()
+            sys.modules[made.__name__] = made
+
+
 def main(record, steps, script, *arguments):
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
     draw_from_numpy()
     in_order()
+    without_summaries()
     recorder = Recorder(int(steps))
     torch.nn.modules.module.register_module_forward_pre_hook(recorder.enter)
     torch.nn.modules.module.register_module_forward_hook(recorder.leave)

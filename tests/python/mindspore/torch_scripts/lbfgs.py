@@ -1,4 +1,4 @@
-"""What stays: an optimiser that MindSpore lacks."""
+"""An optimizer that evaluates the loss several times a step."""
 import torch
 from torch import nn
 
