@@ -27,7 +27,7 @@ double log_gamma(double x) {
 double digamma(double x) {
   if (std::isinf(x)) return x > 0 ? x : kNaN;
   if (x <= 0 && x == std::floor(x)) return kNaN;
-  if (x < 0) return digamma(1 - x) - M_PI / std::tan(M_PI * (x - std::floor(x)));
+  if (x < 0) return digamma(1 - x) - M_PI / std::tan(M_PI * (x - std::nearbyint(x)));
   double sum = 0;
   for (; x < 10; ++x) sum -= 1 / x;
   const double r = 1 / (x * x);
