@@ -409,7 +409,7 @@ CAIRN_INLINE Floats bessel_i0e_of(Floats x) {
                   {0.00378950833f, 0.0326643401f, 0.16860685f, 0.55440129f, 1.09284931f, 1.f});
   const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {3.59629821e-07f, 1.59880266e-06f, 1.0885861e-05f,
                                                                   0.000134251368f, 0.00333583753f, 0.402203406f});
-  return choose(magnitude > 8.f, far * root_of(r), near);
+  return choose(magnitude > 8.f, far / root_of(magnitude), near);
 }
 CAIRN_INLINE Floats bessel_i1e_of(Floats x) {
   const Floats magnitude = magnitude_of(x), r = 1.f / magnitude;
@@ -418,7 +418,7 @@ CAIRN_INLINE Floats bessel_i1e_of(Floats x) {
       {0.000387561419f, 0.00481472488f, 0.0353004281f, 0.171095799f, 0.550829342f, 1.08432504f, 1.f});
   const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {-4.19182818e-07f, -1.95957283e-06f, -1.46924124e-05f,
                                                                   -0.000216032963f, -0.00967507032f, 0.389320445f});
-  return with_sign(choose(magnitude > 8.f, far * root_of(r), magnitude * near), sign_of(x));
+  return with_sign(choose(magnitude > 8.f, far / root_of(magnitude), magnitude * near), sign_of(x));
 }
 
 /// Applies an instruction of the table (element_table.h) to vectors.
