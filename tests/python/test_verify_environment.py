@@ -7,7 +7,7 @@ from test_atc_lines import onnx
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
 
 
-@pytest.mark.skipif(not list(PEERS.parent.parent.glob("lib/*/site-packages/onnxruntime")), reason="no onnxruntime in .venv-peers")
+@pytest.mark.skipif(not PEERS.exists(), reason="there is no .venv-peers")
 def test_onnx_files_are_verified_from_the_environment_of_tensorflow(command, tmp_path):
     (tmp_path / "m.onnx").write_bytes(onnx([("x", [2, 4])]))
     done = command("cairn", "verify", "m.onnx", "--against", "m.onnx")

@@ -72,22 +72,19 @@ void write_ports(const FrameworkQuestion& question, const Model& mine, const std
   write_file(path, json.dump());
 }
 
-/// The interpreter to ask, then those of the virtual environments in the folder of its own that have the package.
+/// The interpreter to ask, then those of the virtual environments in the folder of its own.
 std::vector<std::string> interpreters(const FrameworkQuestion& question) {
-  std::vector<std::string> found = {find_python(question.python)};
-  if (!question.python.empty() || std::getenv("CAIRN_PYTHON")) return found;
-  const char* package = question.source.ends_with(".onnx") ? "onnxruntime" : "tensorflow";
+  const std::string first = find_python(question.python);
+  if (!question.python.empty() || std::getenv("CAIRN_PYTHON")) return {first};
   std::error_code none;
-  std::vector<fs::path> others;
-  for (const auto& environment :
-       fs::directory_iterator(fs::path(found[0]).parent_path().parent_path().parent_path(), none))
-    for (const auto& version : fs::directory_iterator(environment.path() / "lib", none))
-      if (fs::exists(version.path() / "site-packages" / package, none) &&
-          fs::exists(environment.path() / "bin/python", none))
-        others.push_back(environment.path() / "bin/python");
-  std::sort(others.begin(), others.end());
-  for (const fs::path& other : others)
-    if (other != found[0]) found.push_back(other.string());
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path().parent_path().parent_path(), none)) {
+    const fs::path python = entry.path() / "bin/python";
+    if (python != first && fs::exists(entry.path() / "pyvenv.cfg", none) && fs::exists(python, none))
+      found.push_back(python.string());
+  }
+  std::sort(found.begin(), found.end());
+  found.insert(found.begin(), first);
   return found;
 }
 

@@ -276,8 +276,8 @@ void add_verify(Verb& app, Run& run) {
   verb.add_option("--tolerance", verify->tolerance, "largest difference, as part of the output's spread");
   verb.add_option(
       "--python", verify->python,
-      "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, the one beside cairn or that of an "
-      "environment beside its own that has the package, python3");
+      "interpreter with TensorFlow or onnxruntime; default: $CAIRN_PYTHON, or the one beside cairn, those of "
+      "environments beside its own, python3");
   verb.footer(
       "\nExit status: 0 equal, 2 differs, 3 not verified (framework missing).\n\nExamples:\n"
       "  cairn verify model.om --against saved_model/\n  cairn verify model.om --against model.onnx --python "
