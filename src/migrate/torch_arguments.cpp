@@ -221,4 +221,20 @@ std::string columns_of(TorchFile& torch, NodeId dataset) {
   return "[" + names + "]";
 }
 
+bool is_in_place(const Syntax& syntax, NodeId call) {
+  NodeId callee = syntax.child(call, Field::function);
+  std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
+  return syntax.kind(call) == Kind::call && syntax.kind(callee) == Kind::attribute && method.size() > 2 &&
+         method.ends_with('_') && !method.ends_with("__");
+}
+
+NodeId changed_in_place(const Syntax& syntax, NodeId call) {
+  while (is_in_place(syntax, call)) call = syntax.child(syntax.child(call, Field::function), Field::object);
+  return call;
+}
+
+bool is_module(TorchFile& torch, NodeId node) {
+  return torch.file.resolver.is_instance(torch.file.module, node, "torch.nn.Module");
+}
+
 }  // namespace cairn::migrate

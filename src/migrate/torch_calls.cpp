@@ -493,10 +493,10 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
       NodeId root = changed_in_place(syntax, call);
       if (NodeId owner = owner_of_gradient(syntax, root); owner != kNoNode) root = owner;
       found.given["root"] = syntax.span(root);
-      const char* set = is_gradient(syntax, root)          ? ""
+      const char* set = is_gradient(syntax, root)            ? ""
                         : is_data_of_parameter(syntax, root) ? ".set_data("
-                        : is_loop_variable(syntax, root)   ? ".assign_value("
-                                                           : "";
+                        : is_loop_variable(syntax, root)     ? ".assign_value("
+                                                             : "";
       target = *set ? "$root" + (set + target.substr(8)) + ")" : "$root" + target.substr(5);
     }
     auto pieces = expand(torch, found, target);
@@ -518,13 +518,17 @@ bool begins_with_library(TorchFile& torch, NodeId node) {
   const Syntax& syntax = torch.syntax;
   for (;;) {
     Kind kind = syntax.kind(node);
-    if (kind == Kind::attribute) node = syntax.child(node, Field::object);
-    else if (kind == Kind::call) node = syntax.child(node, Field::function);
-    else break;
+    if (kind == Kind::attribute)
+      node = syntax.child(node, Field::object);
+    else if (kind == Kind::call)
+      node = syntax.child(node, Field::function);
+    else
+      break;
   }
   const auto& imports = torch.file.module.imports();
   return syntax.kind(node) == Kind::identifier && std::any_of(imports.begin(), imports.end(), [&](const Import& one) {
-           return one.alias == syntax.text(node) && (one.module == "numpy" || one.module == "math" || one.module == "random");
+           return one.alias == syntax.text(node) &&
+                  (one.module == "numpy" || one.module == "math" || one.module == "random");
          });
 }
 
@@ -545,7 +549,8 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   if (syntax.kind(callee) != Kind::attribute) return found;
-  const bool listed = std::any_of(found.begin(), found.end(), [](const std::string& name) { return !rows_of(name).empty(); });
+  const bool listed =
+      std::any_of(found.begin(), found.end(), [](const std::string& name) { return !rows_of(name).empty(); });
   if (!found.empty() && (listed || !is_torch_method(syntax.text(syntax.child(callee, Field::attribute))))) return found;
   found.clear();  // names that the table lacks, of a method that only tensors have
   NodeId object = syntax.child(callee, Field::object);
@@ -555,7 +560,8 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
                 owner_of_gradient(syntax, object) != kNoNode;
   if (!tensor && begins_with_library(torch, object)) return found;
   bool foreign = !known.empty() && !tensor && std::none_of(known.begin(), known.end(), [](const Value& value) {
-    const bool buffer = value.is == Value::Is::method && value.name.starts_with("torch.nn.");  // self.mean of register_buffer
+    const bool buffer =
+        value.is == Value::Is::method && value.name.starts_with("torch.nn.");  // self.mean of register_buffer
     return value.is == Value::Is::literal || value.is == Value::Is::object || buffer;
   });
   if (foreign) return found;
@@ -710,7 +716,8 @@ void rewrite_parameter(TorchFile& torch, NodeId attribute) {
       return;
     }
   const bool mixed = std::any_of(classes.begin(), classes.end(), [](const std::string& one) {
-    return std::any_of(std::begin(others), std::end(others), [&](std::string_view each) { return one.find(each) != one.npos; });
+    return std::any_of(std::begin(others), std::end(others),
+                       [&](std::string_view each) { return one.find(each) != one.npos; });
   });
   if (mixed && (name == "weight" || name == "bias") && syntax[attribute].field != Field::left)
     torch.replace(kTorchNames, attribute, fmt::format("{}_of({})", name, torch.rendered(object)),
@@ -782,7 +789,8 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   std::string_view inner = syntax.text(syntax.child(object, Field::attribute));
   const bool unknown = (syntax.kind(object) == Kind::identifier || inner == "weight" || inner == "bias") &&
                        torch.file.resolver.values(torch.file.module, object).empty();
-  if (member != "data" || !(unknown || is_gradient(syntax, object) || torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
+  if (member != "data" || !(unknown || is_gradient(syntax, object) ||
+                            torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
     return false;
   Match found{nullptr, {{"self", syntax.span(object)}}, {}};
   write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
@@ -896,7 +904,8 @@ void rewrite_forward(TorchFile& torch, NodeId node) {
 void set_in_place(TorchFile& torch, NodeId statement) {
   const Syntax& syntax = torch.syntax;
   NodeId left = syntax.child(statement, Field::left), right = syntax.child(statement, Field::right);
-  const bool by_gradient = torch.file.text(right).find(torch.file.text(left) + ".grad") != std::string::npos;  // w -= rate * w.grad
+  const bool by_gradient =
+      torch.file.text(right).find(torch.file.text(left) + ".grad") != std::string::npos;  // w -= rate * w.grad
   if (!is_data_of_parameter(syntax, left) && !by_gradient) return;
   NodeId root = syntax.kind(left) == Kind::attribute ? syntax.child(left, Field::object) : left;
   std::string sign = torch.text.substr(syntax[left].end, syntax[right].begin - syntax[left].end);
@@ -936,22 +945,6 @@ void join_subscripts(TorchFile& torch, NodeId target) {
 }
 
 }  // namespace
-
-bool is_in_place(const Syntax& syntax, NodeId call) {
-  NodeId callee = syntax.child(call, Field::function);
-  std::string_view method = syntax.text(syntax.child(callee, Field::attribute));
-  return syntax.kind(call) == Kind::call && syntax.kind(callee) == Kind::attribute && method.size() > 2 &&
-         method.ends_with('_') && !method.ends_with("__");
-}
-
-NodeId changed_in_place(const Syntax& syntax, NodeId call) {
-  while (is_in_place(syntax, call)) call = syntax.child(syntax.child(call, Field::function), Field::object);
-  return call;
-}
-
-bool is_module(TorchFile& torch, NodeId node) {
-  return torch.file.resolver.is_instance(torch.file.module, node, "torch.nn.Module");
-}
 
 void rewrite_calls(TorchFile& torch) {
   const Syntax& syntax = torch.syntax;

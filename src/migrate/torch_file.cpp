@@ -18,6 +18,15 @@ std::string quoted(const std::string& text) {
   return made + "'";
 }
 
+// Other modules before MindSpore.
+std::vector<std::string> sorted_imports(const std::set<std::string>& lines) {
+  std::vector<std::string> rows(lines.rbegin(), lines.rend());
+  std::stable_sort(rows.begin(), rows.end(), [](const std::string& a, const std::string& b) {
+    return (a.find("mindspore") == a.npos) > (b.find("mindspore") == b.npos);
+  });
+  return rows;
+}
+
 bool before(const Edit& a, const Edit& b) {
   if (a.begin != b.begin) return a.begin < b.begin;
   if ((a.begin == a.end) != (b.begin == b.end)) return a.begin == a.end;
@@ -249,8 +258,8 @@ std::vector<std::string> TorchFile::guard_imports(std::map<NodeId, std::vector<N
   const std::string indent(unit(), ' ');
   for (const Import& import : file.module.imports()) {
     std::vector<NodeId>& gone = unused[import.statement];
-    const bool ours = import.module == "torch" || import.module == "torchvision" || import.module.starts_with("torch.") ||
-                      import.module.starts_with("torchvision.");
+    const bool ours = import.module == "torch" || import.module == "torchvision" ||
+                      import.module.starts_with("torch.") || import.module.starts_with("torchvision.");
     if (!ours || import.star || left_.empty() || needs_.empty() || syntax.parent(import.statement) != 0 ||
         std::find(gone.begin(), gone.end(), import.entry) != gone.end())
       continue;
@@ -266,7 +275,8 @@ std::vector<std::string> TorchFile::guard_imports(std::map<NodeId, std::vector<N
     imports.push_back(indent + line);
     std::string advice;
     for (const auto& [left, reason] : left_)
-      if (left.starts_with(name) || name.starts_with(left)) advice += fmt::format("{}'{}': {}", advice.empty() ? "" : ", ", left, quoted(reason));
+      if (left.starts_with(name) || name.starts_with(left))
+        advice += fmt::format("{}'{}': {}", advice.empty() ? "" : ", ", left, quoted(reason));
     stands.push_back(fmt::format("{}{} = LeftOfPyTorch('{}', {{{}}})", indent, alias, name, advice));
   }
   std::erase_if(unused, [](const auto& one) { return one.second.empty(); });
@@ -324,10 +334,7 @@ void TorchFile::write_imports() {
                     std::any_of(file.changes.begin(), file.changes.end(),
                                 [&](const Change& change) { return change.rule == kTorchTraining.id; });
   if (runs) lines.insert("import mindspore as ms");
-  std::vector<std::string> rows(lines.rbegin(), lines.rend());
-  std::stable_sort(rows.begin(), rows.end(), [](const std::string& a, const std::string& b) {
-    return (a.find("mindspore") == a.npos) > (b.find("mindspore") == b.npos);
-  });
+  std::vector<std::string> rows = sorted_imports(lines);
   for (const auto& [module, names] : from) {
     std::string joined;
     for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;

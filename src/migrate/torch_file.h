@@ -38,8 +38,7 @@ class Rows {
 
 class TorchFile {
  public:
-  explicit TorchFile(Context& file)
-      : file(file), syntax(file.syntax), text(file.module.text()), rows(file.module) {}
+  explicit TorchFile(Context& file) : file(file), syntax(file.syntax), text(file.module.text()), rows(file.module) {}
 
   Context& file;
   const Syntax& syntax;
@@ -133,6 +132,8 @@ bool is_gradient_call(TorchFile& torch, NodeId call);
 void rewrite_gradients(TorchFile& torch);
 /// x.requires_grad_() and x.requires_grad = True where the script reads x.grad: x becomes a parameter.
 bool rewrite_leaf(TorchFile& torch, NodeId node);
+/// Puts the networks that a script makes into training mode (torch_modes.cpp).
+void begin_in_training(TorchFile& torch);
 /// Whether gradients lie beside the parameters, as x.grad: some script of the project names them.
 bool keeps_gradients(TorchFile& torch);
 /// Whether the training code is about this call: it is none of the table's.

@@ -55,13 +55,16 @@ bool rewrite_leaf(TorchFile& torch, NodeId node) {
   std::string_view member = syntax.text(syntax.child(asked, Field::attribute));
   std::vector<NodeId> arguments = call ? syntax.children(syntax.child(node, Field::arguments)) : std::vector<NodeId>();
   NodeId value = call ? (arguments.empty() ? kNoNode : arguments[0]) : syntax.child(node, Field::right);
-  if (member != (call ? "requires_grad_" : "requires_grad") || (value != kNoNode && syntax.text(value) != "True")) return false;
-  NodeId object = syntax.child(asked, Field::object), statement = syntax.statement(node), assignment = syntax.first(statement);
+  if (member != (call ? "requires_grad_" : "requires_grad") || (value != kNoNode && syntax.text(value) != "True"))
+    return false;
+  NodeId object = syntax.child(asked, Field::object), statement = syntax.statement(node),
+         assignment = syntax.first(statement);
   const bool alone = assignment == node;
   const std::string name = torch.file.text(alone ? object : syntax.child(assignment, Field::left));
   if (name.find_first_of("([") != name.npos || name.empty() || !keeps_gradients(torch)) return false;
-  const bool read = torch.file.holds(name + ".grad.") || torch.file.holds(name + ".grad)") || torch.file.holds(name + ".grad\n") ||
-                    torch.file.holds(name + ".grad ") || torch.file.holds(name + ".grad[") || torch.file.holds(name + ".grad,");
+  const bool read = torch.file.holds(name + ".grad.") || torch.file.holds(name + ".grad)") ||
+                    torch.file.holds(name + ".grad\n") || torch.file.holds(name + ".grad ") ||
+                    torch.file.holds(name + ".grad[") || torch.file.holds(name + ".grad,");
   if (!read || is_module(torch, object)) return false;
   const std::string text = torch.rendered(object);
   torch.replace(kTorchNames, node, (alone ? text + " = " : "") + "ms.Parameter(" + text + ")",

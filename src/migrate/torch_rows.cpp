@@ -11,7 +11,8 @@ Rows::Rows(const Module& module) {
   std::map<uint32_t, std::vector<NodeId>> sharing;  // line -> its statements, where each is a whole one of one block
   for (NodeId block = 0; block < syntax.size(); ++block) {
     if (syntax.kind(block) != Kind::block && syntax.kind(block) != Kind::module) continue;
-    for (NodeId statement : syntax.children(block)) sharing[lines.at(syntax[statement].begin).line].push_back(statement);
+    for (NodeId statement : syntax.children(block))
+      sharing[lines.at(syntax[statement].begin).line].push_back(statement);
   }
   for (uint32_t line = 1; line <= lines.count(); ++line) {
     starts_.push_back({lines.start(line), kNoNode});
@@ -20,10 +21,9 @@ Rows::Rows(const Module& module) {
     const std::vector<NodeId>& all = found->second;
     std::string_view before = module.text();
     before = before.substr(lines.start(line), syntax[all[0]].begin - lines.start(line));
-    const bool whole = before.find_first_not_of(" \t") == before.npos &&
-                       std::all_of(all.begin(), all.end(), [&](NodeId one) {
-                         return syntax.parent(one) == syntax.parent(all[0]);
-                       });
+    const bool whole =
+        before.find_first_not_of(" \t") == before.npos &&
+        std::all_of(all.begin(), all.end(), [&](NodeId one) { return syntax.parent(one) == syntax.parent(all[0]); });
     const bool trains = lines.line(module.text(), line).find(".backward(") != std::string_view::npos;
     for (size_t i = 1; i < all.size() && whole && trains; ++i) starts_.push_back({syntax[all[i]].begin, all[i]});
   }

@@ -221,7 +221,8 @@ std::string torch_result(std::string_view name) {
     return "";
   }
   if (name == "torch.nn.DataParallel" || name == "torch.nn.parallel.DistributedDataParallel") return "torch.nn.Module";
-  if (name == "torch.autograd.Variable" || name == "torch.nn.Parameter" || name == "torch.nn.parameter.Parameter") return "torch.Tensor";
+  if (name == "torch.autograd.Variable" || name == "torch.nn.Parameter" || name == "torch.nn.parameter.Parameter")
+    return "torch.Tensor";
   if (name.starts_with("torchvision.models.")) return "torch.nn.Module";
   if (name == "torch.nn.utils.rnn.pack_padded_sequence") return "torch.nn.utils.rnn.PackedSequence";
   if (name.ends_with(".kl_divergence") || name == "torch.nn.utils.rnn.pad_sequence") return "torch.Tensor";

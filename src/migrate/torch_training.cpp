@@ -394,7 +394,8 @@ class Training {
       torch_.file.module.lookup(syntax_.text(callee), callee, scope);
       return scope != kNoScope;
     }
-    return syntax_.kind(callee) != Kind::attribute || text.starts_with("self.") || is_module(torch_, object_of(syntax_, call));
+    return syntax_.kind(callee) != Kind::attribute || text.starts_with("self.") ||
+           is_module(torch_, object_of(syntax_, call));
   }
 
   // Whether nothing that the loss is made of here has to do with parameters: a network ran elsewhere.
@@ -512,14 +513,17 @@ class Training {
                      "ops.value_and_grad(function, None, parameters, has_aux=True)");
     for (const std::string& call : region.calls)
       if (call.starts_with('?'))
-        return by_hand(event, call.substr(1) + " is computed by a method that takes arguments: make one function of both");
+        return by_hand(event,
+                       call.substr(1) + " is computed by a method that takes arguments: make one function of both");
     if (is_cut_off(region, event.subject))
-      return by_hand(event, "what the loss is made of is computed elsewhere: make one function of both, and call "
-                            "ops.value_and_grad(function, None, parameters)");
+      return by_hand(event,
+                     "what the loss is made of is computed elsewhere: make one function of both, and call "
+                     "ops.value_and_grad(function, None, parameters)");
     std::string weights = kept_ ? weights_of(at, region) : "";
     if (kept_ && weights.empty())
-      return by_hand(event, "whose gradients are wanted is not to be seen here: take them by "
-                            "ops.value_and_grad(function, None, parameters)");
+      return by_hand(event,
+                     "whose gradients are wanted is not to be seen here: take them by "
+                     "ops.value_and_grad(function, None, parameters)");
     write(at, region, condition, optimizers, weights);
   }
 
@@ -547,7 +551,8 @@ class Training {
     const int unit = torch_.unit();
     torch_.insert_lines(kTorchTraining, start, end, 0, {fmt::format("def {}({}):", function, parameters)}, message, -9);
     for (const std::string& call : region.calls)
-      torch_.insert_lines(kTorchTraining, start, end, unit, {call}, "called again, so that gradients go through it", -8);
+      torch_.insert_lines(kTorchTraining, start, end, unit, {call}, "called again, so that gradients go through it",
+                          -8);
     for (NodeId repeated : region.repeated)
       torch_.insert_lines(kTorchTraining, start, end, unit, {torch_.rendered(repeated)},
                           "computed in the function, so that gradients go through it", -8);
@@ -582,7 +587,8 @@ class Training {
                             "gradients add up");
     } else if (kept_) {
       torch_.append_lines(kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
-                          {fmt::format("keep_gradients({}, {})", weights, grads)}, "gradients lie beside the parameters");
+                          {fmt::format("keep_gradients({}, {})", weights, grads)},
+                          "gradients lie beside the parameters");
     } else if (second) {
       torch_.append_lines(kTorchTraining, syntax_[statement].end, syntax_[statement].begin,
                           {fmt::format("{0} = [a + b for a, b in zip({0}, {1})]", grads, taken)}, "gradients add up");
@@ -627,7 +633,8 @@ class Training {
   Names leaves(NodeId backward) const {
     Names found;
     for (NodeId node = 0; node < syntax_.size(); ++node) {
-      if (syntax_.kind(node) != Kind::attribute || syntax_.text(syntax_.child(node, Field::attribute)) != "grad") continue;
+      if (syntax_.kind(node) != Kind::attribute || syntax_.text(syntax_.child(node, Field::attribute)) != "grad")
+        continue;
       NodeId object = syntax_.child(node, Field::object), up = node;
       while (up != kNoNode && syntax_.kind(up) != Kind::for_statement && syntax_.kind(up) != Kind::for_in_clause &&
              syntax_.kind(up) != Kind::list_comprehension && syntax_.kind(up) != Kind::generator_expression)
@@ -671,7 +678,8 @@ class Training {
     for (const std::string& leaf : leaves(events_[at].statement))
       if (used.contains(leaf) && !is_network_text(leaf)) single += (single.empty() ? "" : ", ") + leaf;
     if (single.empty()) return joined;
-    return joined.empty() ? "[" + single + "]" : fmt::format("[*{}, {}]", found.size() > 1 ? "(" + joined + ")" : joined, single);
+    return joined.empty() ? "[" + single + "]"
+                          : fmt::format("[*{}, {}]", found.size() > 1 ? "(" + joined + ")" : joined, single);
   }
 
   // A variable that holds a network, not a loss function or a layer's output.
@@ -700,8 +708,8 @@ class Training {
   }
 
   void clip_kept(const Event& event) {
-    Arguments bound = torch_.file.bind(event.call, event.does == Does::clip ? "parameters max_norm norm_type"
-                                                                            : "parameters clip_value");
+    Arguments bound = torch_.file.bind(
+        event.call, event.does == Does::clip ? "parameters max_norm norm_type" : "parameters clip_value");
     const bool norm = event.does == Does::clip;
     NodeId limit = bound.value(norm ? "max_norm" : "clip_value"), kind = bound.value("norm_type");
     if (limit == kNoNode || bound.value("parameters") == kNoNode)
@@ -728,10 +736,10 @@ class Training {
   void zero(const Event& event) {
     if (kept_) {
       std::string owner = torch_.rendered(object_of(syntax_, event.call));
-      torch_.replace(kTorchTraining, event.call,
-                     fmt::format("clear_gradients({}{})", owner,
-                                 event.subject == kNoNode ? ".trainable_params()" : ".parameters"),
-                     "gradients lie beside the parameters");
+      torch_.replace(
+          kTorchTraining, event.call,
+          fmt::format("clear_gradients({}{})", owner, event.subject == kNoNode ? ".trainable_params()" : ".parameters"),
+          "gradients lie beside the parameters");
       torch_.note(event.call, "torch.optim.Optimizer.zero_grad", "migrated");
       return;
     }
@@ -872,100 +880,6 @@ Names optimizers_seen_from(TorchFile& torch, NodeId scope, const std::map<NodeId
 NodeId scope_of(const Syntax& syntax, NodeId node) {
   NodeId function = syntax.ancestor(node, Kind::function_definition);
   return function == kNoNode ? 0 : function;
-}
-
-// models.Net(...): a class of the project by its module's name.
-bool makes_named_class(TorchFile& torch, NodeId made) {
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, torch.syntax.child(made, Field::function))))
-    if (value.is == Value::Is::class_ || value.is == Value::Is::function) return true;
-  return false;
-}
-
-// Whether an expression makes a network: Net(...), nn.Sequential(...), one of them moved to a device.
-bool makes_module(TorchFile& torch, NodeId made) {
-  const Syntax& syntax = torch.syntax;
-  if (syntax.kind(made) != Kind::call || !is_module(torch, made)) return false;
-  bool module = false;
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, made))) {
-    const std::string name = value.is == Value::Is::instance ? canonical(value.name).name : "";
-    module = module || value.is == Value::Is::object || name == "torch.nn.Sequential" ||
-             name.starts_with("torch.nn.Transformer");
-  }
-  std::string_view method = method_of(syntax, made);
-  return module && (syntax.kind(syntax.child(made, Field::function)) == Kind::identifier || method == "to" ||
-                    method == "cuda" || method == "Sequential" || syntax.text(made).starts_with("nn.") ||
-                    makes_named_class(torch, made));
-}
-
-// Whether code is part of a module's class: what it makes follows the mode of the whole.
-bool in_module(TorchFile& torch, NodeId node) {
-  const NodeId owner = torch.syntax.ancestor(node, Kind::class_definition);
-  if (owner == kNoNode) return false;
-  const std::vector<std::string> bases = torch.file.resolver.external_bases(torch.file.module, owner);
-  return std::any_of(bases.begin(), bases.end(), [](const std::string& base) { return base.starts_with("torch.nn."); });
-}
-
-// Whether the first use of a network that a variable got sets its mode: net.train() or net.eval() before any call.
-bool mode_follows(TorchFile& torch, NodeId assignment, std::string_view name) {
-  const Syntax& syntax = torch.syntax;
-  static constexpr std::array idle = {"parameters", "named_parameters", "to", "cuda", "cpu", "apply", "state_dict", "load_state_dict"};
-  const NodeId scope = scope_of(syntax, assignment);
-  for (NodeId node = syntax[assignment].after; node < syntax[scope].after; ++node) {
-    if (syntax.text(node) != name || syntax.kind(node) != Kind::identifier || is_part_of_name(syntax, node)) continue;
-    NodeId up = syntax.parent(node);
-    if (scope_of(syntax, node) != scope) continue;
-    std::string_view member = syntax.kind(up) == Kind::attribute ? syntax.text(syntax.child(up, Field::attribute)) : "";
-    if (std::find(idle.begin(), idle.end(), member) != idle.end()) continue;
-    return (member == "train" || member == "eval") && syntax.kind(syntax.parent(up)) == Kind::call;
-  }
-  return false;
-}
-
-// The expression around a call that makes a network and is still that network: Net().to(device), nn.DataParallel(Net()).
-NodeId whole_network(TorchFile& torch, NodeId made) {
-  const Syntax& syntax = torch.syntax;
-  for (;;) {
-    NodeId up = syntax.parent(made);
-    if (syntax.kind(up) == Kind::attribute) up = syntax.parent(up);
-    else if (syntax.kind(up) == Kind::argument_list) up = syntax.parent(up);
-    if (syntax.kind(up) != Kind::call || !is_module(torch, up)) return made;
-    made = up;
-  }
-}
-
-// A module of PyTorch begins in training mode, a cell in inference mode.
-void begin_in_training(TorchFile& torch) {
-  const Syntax& syntax = torch.syntax;
-  static constexpr std::array modes = {"Dropout", "dropout", "BatchNorm", ".training", "Transformer", "MultiheadAttention"};
-  const bool matters = torch.file.project.modules().size() > 1 ||
-                       std::any_of(modes.begin(), modes.end(), [&](const char* one) { return torch.file.holds(one); });
-  std::set<NodeId> done;
-  std::map<NodeId, std::vector<std::string>> lines;  // by assignment
-  for (NodeId node = 0; node < syntax.size() && matters; ++node) {
-    if (syntax.kind(node) != Kind::call || in_module(torch, node) || !makes_module(torch, node)) continue;
-    const NodeId whole = whole_network(torch, node);
-    if (!done.insert(whole).second) continue;
-    NodeId up = syntax.parent(whole), target = syntax.child(up, Field::left);
-    if (syntax.kind(up) == Kind::expression_list) {  // a, b = A(), B()
-      const NodeId assignment = syntax.parent(up);
-      std::vector<NodeId> names = syntax.children(syntax.child(assignment, Field::left)), values = syntax.children(up);
-      size_t place = std::find(values.begin(), values.end(), whole) - values.begin();
-      target = syntax.kind(assignment) == Kind::assignment && names.size() == values.size() ? names[place] : kNoNode;
-      up = assignment;
-    }
-    const bool named = syntax.kind(up) == Kind::assignment && target != kNoNode;
-    const bool variable = syntax.kind(target) == Kind::identifier || syntax.kind(target) == Kind::attribute;
-    if (named && variable) {
-      if (!mode_follows(torch, up, syntax.text(target))) lines[up].push_back(torch.file.text(target) + ".set_train()");
-    } else if (!torch.dropped(syntax.statement(whole)) && method_of(syntax, syntax.parent(syntax.parent(whole))) != "eval") {
-      Rewrite(torch.file, kTorchTraining, whole, "a cell begins in inference mode")
-          .insert(syntax[whole].end, ".set_train()", int64_t{1} << 44)
-          .commit();
-    }
-  }
-  for (const auto& [assignment, texts] : lines)
-    torch.append_lines(kTorchTraining, syntax[assignment].end, syntax[assignment].begin, texts,
-                       "a cell begins in inference mode");
 }
 
 }  // namespace
