@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "support/memory.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -20,13 +21,14 @@ std::shared_ptr<void> allocate(DType dtype, int64_t count, bool zero) {
   require_memory(bytes);
   void* data = std::aligned_alloc(kLineBytes, bytes ? bytes : kLineBytes);
   if (!data) fail(ErrorKind::out_of_memory, "", "{} bytes cannot be allocated", bytes);
-  if (zero) std::memset(data, 0, bytes);
-  return {data, std::free};
+  std::shared_ptr<void> memory(data, std::free);
+  if (zero) clear_bytes(data, bytes);
+  return memory;
 }
 
 template <class From, class To>
 void widen(const Tensor& tensor, std::vector<To>& out) {
-  for (From value : tensor.values<From>()) out.push_back(static_cast<To>(value));
+  for (From value : tensor.values<From>()) out.push_back(static_cast<To>(value)), stop_point_after(1);
 }
 
 template <class To>
@@ -60,7 +62,7 @@ Tensor Tensor::uninitialized(DType dtype, std::vector<int64_t> dims) {
 
 Tensor Tensor::zeros(DType dtype, std::vector<int64_t> dims) {
   Tensor tensor = uninitialized(dtype, std::move(dims));
-  if (dtype.kind != DType::Kind::string) std::memset(tensor.mutable_data(), 0, tensor.bytes());
+  if (dtype.kind != DType::Kind::string) clear_bytes(tensor.mutable_data(), tensor.bytes());
   return tensor;
 }
 

@@ -34,7 +34,7 @@ constexpr auto shifted_right = [](auto x, auto y) { return x >> shift_distance(y
 
 template <class T, class To, class F>
 void map_bits(KernelContext& context, F&& f) {
-  for (int64_t i = 0; i < context.input(0).count(); ++i)
+  for (const int64_t i : turns(context.input(0).count()))
     data<To>(context.output(0))[i] = static_cast<To>(f(data<T>(context.input(0))[i]));
 }
 

@@ -61,7 +61,7 @@ void iota(KernelContext& context) {
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const T start = *data<T>(context.input(0)), step = *data<T>(context.input(2));
-    for (int64_t i = 0; i < y.count(); ++i) {
+    for (const int64_t i : turns(y.count())) {
       if constexpr (kIsFloat<T>)
         data<T>(y)[i] =
             T(static_cast<Compute<T>>(static_cast<double>(start) + static_cast<double>(i) * static_cast<double>(step)));

@@ -114,7 +114,7 @@ void for_each_product(const AttributeView& attr, const Dims& x, const Dims& kern
     const int64_t o = n % out[4], column = n / out[4] % out[3], row = n / out[4] / out[3] % out[2];
     const int64_t slice = n / out[4] / out[3] / out[2] % out[1], volume = n / out[4] / out[3] / out[2] / out[1];
     const int64_t taps = k[3] > 0 ? k[0] * k[1] * k[2] : 0;
-    for (int64_t tap = 0; tap < taps; ++tap) {
+    for (const int64_t tap : turns(taps, k[3])) {
       const int64_t d = inside(0, slice, tap / (k[1] * k[2])), h = inside(1, row, tap / k[2] % k[1]);
       const int64_t w = inside(2, column, tap % k[2]);
       if (d < 0 || h < 0 || w < 0) continue;

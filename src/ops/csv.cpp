@@ -103,7 +103,7 @@ void decode_csv(KernelContext& context) {
   const size_t columns = context.input_count() - 1;
   const std::vector<int64_t>& picked = context.attr.integers("columns");
   for (size_t i = 0; i < columns; ++i) context.allocate(i, context.input(1 + i).dtype(), context.input(0).dims());
-  for (int64_t row = 0; row < context.input(0).count(); ++row) {
+  for (const int64_t row : turns(context.input(0).count())) {
     const auto fields = CsvLine(context, row, texts(context.input(0))[static_cast<size_t>(row)]).fields();
     if (picked.empty() && fields.size() != columns)
       context.fail("record {} has {} fields, expected {}", row, fields.size(), columns);

@@ -80,7 +80,7 @@ class BeamSearch {
   }
 
   void grow(Prefix& prefix, const std::vector<double>& logs) {
-    for (int64_t label = 0; label + 1 < std::ssize(logs); ++label) {
+    for (const int64_t label : turns(std::ssize(logs) - 1, 16)) {
       auto& place = prefix.longer[label];
       if (place == nullptr) place = std::make_unique<Prefix>(Prefix{&prefix, label, {}, {}});
       Prefix& longer = *place;
@@ -124,12 +124,12 @@ void ctc_beam_search(KernelContext& context) {
   std::fill_n(data<int64_t>(context.output(0)), context.output(0).count(), -1);
   with_floats(logits.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t b = 0; b < batch; ++b) {
+    for (const int64_t b : turns(batch)) {
       const int64_t length = lengths[static_cast<size_t>(b)];
       if (length < 0 || length > steps) context.fail("sequence {} has {} of {} steps", b, length, steps);
       BeamSearch search(static_cast<size_t>(context.attr.integer("beam_width")));
       std::vector<double> logs(static_cast<size_t>(classes));
-      for (int64_t t = 0; t < length; ++t) {
+      for (const int64_t t : turns(length, 8 * classes)) {
         const T* from = data<T>(logits) + (t * batch + b) * classes;
         double most = kNever, sum = 0;
         for (int64_t c = 0; c < classes; ++c) most = std::max(most, static_cast<double>(from[c]));
@@ -139,7 +139,7 @@ void ctc_beam_search(KernelContext& context) {
       }
       if (static_cast<int64_t>(search.size()) < paths)
         context.fail("sequence {} has {} paths, {} are wanted", b, search.size(), paths);
-      for (int64_t p = 0; p < paths; ++p) {
+      for (const int64_t p : turns(paths)) {
         const auto labels = search.labels(static_cast<size_t>(p), context.attr.boolean("merge_repeated"));
         std::copy(labels.begin(), labels.end(), data<int64_t>(context.output(0)) + (p * batch + b) * steps);
         data<int64_t>(context.output(1))[p * batch + b] = std::ssize(labels);

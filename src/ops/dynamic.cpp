@@ -21,12 +21,12 @@ void non_zero(KernelContext& context) {
   with_numbers_or_bool(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     std::vector<int64_t> found;
-    for (int64_t n = 0; n < x.count(); ++n)
+    for (const int64_t n : turns(x.count()))
       if (static_cast<Compute<T>>(data<T>(x)[n]) != 0) found.push_back(n);
     Tensor& y = context.allocate(0, kI64, {static_cast<int64_t>(found.size()), static_cast<int64_t>(x.rank())});
     int64_t* to = data<int64_t>(y);
-    for (int64_t n : found)
-      for (size_t d = 0; d < x.rank(); ++d) *to++ = n / strides[d] % x.dims()[d];
+    for (const size_t i : turns(found.size()))
+      for (size_t d = 0; d < x.rank(); ++d) *to++ = found[i] / strides[d] % x.dims()[d];
   });
 }
 
@@ -65,6 +65,7 @@ void unique_texts(KernelContext& context) {
   std::vector<std::string_view> values;
   int64_t* index = data<int64_t>(context.allocate(1, kI64, x.dims()));
   for (const std::string& text : x.values<std::string>()) {
+    stop_point_after(32 + std::ssize(text));
     const auto [place, fresh] = places.emplace(text, std::ssize(values));
     if (fresh) values.push_back(text);
     *index++ = place->second;
@@ -80,7 +81,7 @@ void unique(KernelContext& context) {
     using T = decltype(tag);
     std::unordered_map<Compute<T>, int64_t> places;
     std::vector<T> values;
-    for (int64_t i = 0; i < x.count(); ++i) {
+    for (const int64_t i : turns(x.count(), 32)) {
       const T value = data<T>(x)[i];
       const auto next = static_cast<int64_t>(values.size());
       int64_t place = next;
@@ -110,7 +111,7 @@ void unique_padded(KernelContext& context) {
     using T = decltype(tag);
     std::unordered_map<T, int64_t> places;
     T* values = data<T>(context.output(0));
-    for (int64_t i = 0; i < context.input(0).count(); ++i) {
+    for (const int64_t i : turns(context.input(0).count(), 32)) {
       const T value = data<T>(context.input(0))[i];
       if (value < 0) context.fail("element {} is negative", value);
       if (below > 0 && static_cast<int64_t>(value) >= below) context.fail("element {} is not below {}", value, below);

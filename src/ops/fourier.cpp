@@ -33,7 +33,7 @@ void by_lines(KernelContext& context) {
   std::vector<Complex> buffer(2 * lines.worked() + fourier.scratch());
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t line = 0; line < lines.count; ++line)
+    for (const int64_t line : turns(lines.count))
       transform_lines(fourier, lines, line, 1, data<T>(x), data<T>(y), buffer.data());
   });
 }
@@ -205,7 +205,7 @@ std::vector<OpDef> make_fourier_rows() {
 /// The roots of one level, for a transform of radix * part elements.
 Fourier::Level level_of(size_t radix, size_t part) {
   Fourier::Level level{radix, part, {}, {}};
-  for (size_t k = 0; k < part; ++k)
+  for (const size_t k : turns(part, static_cast<int64_t>(32 * radix)))
     for (size_t r = 1; r < radix; ++r) level.twiddles.push_back(Root::of(2 * r * k, radix * part));
   if (radix % 2 == 1)
     for (size_t q = 1; q <= radix / 2; ++q)
@@ -225,7 +225,7 @@ Fourier::Fourier(size_t n) : length(n) {
   while (longer < 2 * n - 1) longer *= 2;
   convolution = std::make_unique<Fourier>(longer);
   std::vector<Complex> reversed(longer), made(longer);
-  for (size_t k = 0; k < n; ++k) {
+  for (const size_t k : turns(n, 64)) {
     chirp.push_back(Root::of(k * k % (2 * n), n));
     reversed[k] = reversed[(longer - k) % longer] = {chirp[k].re, -chirp[k].im};
   }

@@ -6,6 +6,8 @@ using Lanes = double;
 typedef double Lanes __attribute__((vector_size(8 * CAIRN_DOUBLES), may_alias));
 #endif
 
+constexpr size_t kManyParts = 1024;
+
 struct Complex {
   Lanes re, im;
 };
@@ -65,6 +67,7 @@ void transform(const Fourier& fourier, size_t number, const Complex* from, size_
     return;
   }
   const Fourier::Level& level = fourier.levels[number];
+  if (level.part >= kManyParts) stop_point_after(static_cast<int64_t>(2 * level.part * level.radix));
   for (size_t r = 0; r < level.radix; ++r) {
     if (level.part == 1)
       to[r] = from[r * stride];

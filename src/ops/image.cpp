@@ -77,7 +77,7 @@ Sampling resize_sampling(const AttributeView& attr, int64_t in, int64_t out) {
   auto inside = [in](int64_t at) { return std::clamp<int64_t>(at, 0, in - 1); };
   Sampling result;
   result.count = mode == "nearest" ? 1 : mode == "bilinear" ? 2 : 4;
-  for (int64_t i = 0; i < out; ++i) {
+  for (const int64_t i : turns(out)) {
     if (mode == "nearest") {
       result.taps.push_back({inside(nearest(coordinates, attr.text("rounding"), scale, i))});
       result.weights.push_back({1});
@@ -120,10 +120,10 @@ void resize(KernelContext& context) {
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
-    for (int64_t n = 0; n < out[0]; ++n)
+    for (const int64_t n : turns(out[0]))
       for (size_t h = 0; h < rows.taps.size(); ++h)
         for (size_t w = 0; w < columns.taps.size(); ++w)
-          for (int64_t c = 0; c < out[3]; ++c) {
+          for (const int64_t c : turns(out[3])) {
             auto at = [&](size_t i, size_t j) {
               return data<T>(x)[((n * in[1] + rows.taps[h][i]) * in[2] + columns.taps[w][j]) * in[3] + c];
             };
@@ -165,15 +165,15 @@ void crop_and_resize(KernelContext& context) {
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     float* to = data<float>(y);
-    for (int64_t b = 0; b < out[0]; ++b) {
+    for (const int64_t b : turns(out[0])) {
       const int64_t image = indices[static_cast<size_t>(b)];
       if (image < 0 || image >= in[0]) context.fail("box index {} is out of range for {} images", image, in[0]);
       const float* box = boxes + 4 * b;
-      for (int64_t h = 0; h < out[1]; ++h)
-        for (int64_t w = 0; w < out[2]; ++w) {
+      for (const int64_t h : turns(out[1]))
+        for (const int64_t w : turns(out[2])) {
           const CropTap row = crop_tap(smooth, box[0], box[2], in[1], out[1], h),
                         column = crop_tap(smooth, box[1], box[3], in[2], out[2], w);
-          for (int64_t c = 0; c < out[3]; ++c) {
+          for (const int64_t c : turns(out[3])) {
             const auto at = [&](int64_t i, int64_t j) {
               return static_cast<float>(data<T>(x)[((image * in[1] + i) * in[2] + j) * in[3] + c]);
             };

@@ -34,7 +34,7 @@ void resample_back(KernelContext& context) {
       const Sampling rows = resize_sampling(context.attr, in[1], out[1]),
                      columns = resize_sampling(context.attr, in[2], out[2]);
       const T* from = data<T>(dy);
-      for (int64_t n = 0; n < out[0]; ++n)
+      for (const int64_t n : turns(out[0]))
         for (size_t h = 0; h < rows.taps.size(); ++h)
           for (size_t w = 0; w < columns.taps.size(); ++w, from += out[3])
             for (size_t i = 0; i < rows.count; ++i)
@@ -180,11 +180,11 @@ void crop_back(KernelContext& context) {
   const bool smooth = context.attr.text("mode") == "bilinear";
   std::vector<double> sums(static_cast<size_t>(dx.count()));
   const float* from = data<float>(dy);
-  for (int64_t b = 0; b < out[0]; ++b) {
+  for (const int64_t b : turns(out[0])) {
     const int64_t image = indices[static_cast<size_t>(b)];
     if (image < 0 || image >= in[0]) context.fail("box index {} is out of range for {} images", image, in[0]);
     const float* box = data<float>(context.input(1)) + 4 * b;
-    for (int64_t h = 0; h < out[1]; ++h)
+    for (const int64_t h : turns(out[1]))
       for (int64_t w = 0; w < out[2]; ++w, from += out[3]) {
         const CropTap row = crop_tap(smooth, box[0], box[2], in[1], out[1], h),
                       column = crop_tap(smooth, box[1], box[3], in[2], out[2], w);
@@ -271,13 +271,13 @@ void slopes_of_boxes(KernelContext& context) {
       if (image < 0 || image >= in[0]) context.fail("box index {} is out of range for {} images", image, in[0]);
       const float* box = data<float>(context.input(2)) + 4 * b;
       double sums[4] = {};
-      for (int64_t h = 0; h < out[1]; ++h)
+      for (const int64_t h : turns(out[1]))
         for (int64_t w = 0; w < out[2]; ++w, from += out[3]) {
           const CropTap row = crop_tap(true, box[0], box[2], in[1], out[1], h),
                         column = crop_tap(true, box[1], box[3], in[2], out[2], w);
           if (!row.inside || !column.inside) continue;
           const double below = row.fraction, right = column.fraction;
-          for (int64_t c = 0; c < out[3]; ++c) {
+          for (const int64_t c : turns(out[3])) {
             const auto at = [&](int64_t i, int64_t j) {
               return static_cast<double>(data<T>(x)[((image * in[1] + i) * in[2] + j) * in[3] + c]);
             };

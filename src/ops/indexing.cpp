@@ -57,9 +57,9 @@ void gather(KernelContext& context) {
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t m = 0; m < middle; ++m)
-        for (int64_t p = 0; p < picks; ++p) {
+    for (const int64_t o : turns(outer))
+      for (const int64_t m : turns(middle))
+        for (const int64_t p : turns(picks, inner)) {
           const int64_t at =
               checked_index(context, indices[static_cast<size_t>(o * picks + p)], dims[axis], from_start);
           to = std::copy_n(data<T>(x) + ((o * middle + m) * dims[axis] + at) * inner, inner, to);
@@ -118,7 +118,7 @@ void gather_nd(KernelContext& context) {
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
-    for (int64_t p = 0; p < outer * picks; ++p) {
+    for (const int64_t p : turns(outer * picks, part)) {
       const int64_t at = offset_of(context, indices.data() + p * static_cast<int64_t>(depth), x.dims(), strides, batch,
                                    depth, from_start);
       to = std::copy_n(data<T>(x) + p / picks * each + at, part, to);
@@ -158,7 +158,7 @@ void scatter(KernelContext& context, const Tensor& index_tensor, const Tensor& u
   const Dims indices = index_tensor.as_i64(), strides = strides_of(y.dims());
   const int64_t part = count_between(y.dims(), depth, y.rank()), picks = updates.count() / part;
   const bool from_start = context.attr.boolean("from_start");
-  for (int64_t p = 0; p < picks; ++p) {
+  for (const int64_t p : turns(picks, part)) {
     const int64_t* index = indices.data() + p * static_cast<int64_t>(depth);
     if (padded && std::any_of(index, index + depth, [](int64_t number) { return number < 0; })) continue;
     const int64_t at = offset_of(context, index, y.dims(), strides, 0, depth, from_start);
@@ -230,7 +230,7 @@ void one_hot(KernelContext& context) {
   with_elements(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const T on = *data<T>(context.input(2)), off = *data<T>(context.input(3));
-    for (int64_t n = 0; n < y.count(); ++n) {
+    for (const int64_t n : turns(y.count())) {
       const int64_t position = n / inner % depth;
       data<T>(y)[n] = indices[static_cast<size_t>(n / inner / depth * inner + n % inner)] == position ? on : off;
     }

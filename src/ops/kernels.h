@@ -10,6 +10,7 @@
 
 #include "ir/op_def.h"
 #include "ops/shapes.h"
+#include "support/memory.h"
 #include "support/stop.h"
 
 namespace cairn {
@@ -131,9 +132,7 @@ void walk(const Dims& dims, const std::array<Dims, N>& strides, Visit&& visit) {
   const int64_t count = count_of(dims);
   std::array<int64_t, N> offsets{};
   Dims index(dims.size(), 0);
-  StopPoints stop_points;
-  for (int64_t n = 0; n < count; ++n) {
-    stop_points.pass();
+  for (const int64_t n : turns(count)) {
     visit(n, offsets);
     for (size_t d = dims.size(); d-- > 0;) {
       for (size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
@@ -173,7 +172,7 @@ void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* 
     const T* from = data<T>(x);
     T* to = data<T>(y);
     Dims index(y.rank(), 0);
-    for (int64_t n = 0; n < y.count(); ++n) {
+    for (const int64_t n : turns(y.count())) {
       int64_t at = 0;
       for (size_t d = 0; d < index.size() && at >= 0; ++d)
         at = offsets[d][static_cast<size_t>(index[d])] < 0 ? -1 : at + offsets[d][static_cast<size_t>(index[d])];
@@ -190,7 +189,10 @@ void take_along_axes(const Tensor& x, Tensor& y, Source&& source, const Tensor* 
 inline void copy_elements(const Tensor& x, Tensor& y) {
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    std::copy_n(data<T>(x), x.count(), data<T>(y));
+    if constexpr (std::is_trivially_copyable_v<T>)
+      copy_bytes(data<T>(y), data<T>(x), static_cast<size_t>(x.count()) * sizeof(T));
+    else
+      std::copy_n(data<T>(x), x.count(), data<T>(y));
   });
 }
 

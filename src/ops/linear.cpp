@@ -111,9 +111,8 @@ void matmul_of(const AttributeView& attr, const Tensor& a, const Tensor& b, Tens
   walk<2>(batch(dims), {batch_strides(a.dims()), batch_strides(b.dims())}, [&](int64_t at, auto& offsets) {
     const T *as = data<T>(a) + offsets[0], *bs = data<T>(b) + offsets[1];
     T* to = data<T>(y) + at * m * n;
-    for (int64_t i = 0; i < m; ++i) {
-      stop_point();
-      for (int64_t j = 0; j < n; ++j) {
+    for (const int64_t i : turns(m)) {
+      for (const int64_t j : turns(n, k)) {
         Sum<T> sum = 0;
         for (int64_t p = 0; p < k; ++p) sum = plus(sum, product(as[i * ai + p * ak], bs[p * bk + j * bj]));
         to[i * n + j] = rounded<T>(sum);

@@ -28,7 +28,7 @@ void by_matrices(KernelContext& context) {
   const MatrixBatch batch(routine, context.attr, inputs, types);
   if (batch.count() == 0) return;
   std::vector<double> scratch(batch.scratch() / sizeof(double));
-  for (int64_t n = 0; n < batch.count(); ++n) {
+  for (const int64_t n : turns(batch.count())) {
     const MatrixFault fault = batch.compute(n, from.data(), to.data(), scratch.data());
     if (fault != MatrixFault::none) context.fail("{}", to_string(fault));
   }

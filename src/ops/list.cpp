@@ -272,7 +272,7 @@ void unstack(KernelContext& context) {
   list->element = Type::tensor(x.dtype(), Shape::of(dims));
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t i = 0; i < x.dims()[0]; ++i) {
+    for (const int64_t i : turns(x.dims()[0])) {
       Tensor part = Tensor::uninitialized(x.dtype(), dims);
       std::copy_n(data<T>(x) + i * part.count(), part.count(), data<T>(part));
       list->elements.push_back(std::move(part));

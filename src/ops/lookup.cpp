@@ -35,7 +35,7 @@ void find_key(KernelContext& context) {
     const auto keys = context.input(0).values<Key>();
     with_elements(y.dtype(), [&](auto tag) {
       using T = decltype(tag);
-      for (int64_t i = 0; i < x.count(); ++i) {
+      for (const int64_t i : turns(x.count())) {
         const Key& wanted = data<Key>(x)[i];
         const auto found = std::lower_bound(keys.begin(), keys.end(), wanted);
         data<T>(y)[i] = found != keys.end() && *found == wanted ? data<T>(context.input(1))[found - keys.begin()]

@@ -53,13 +53,13 @@ void cross_entropy(KernelContext& context, Label&& label) {
   const Tensor& logits = context.input(0);
   const int64_t classes = logits.dims().back(), rows = count_between(logits.dims(), 0, logits.rank() - 1);
   std::vector<double> centred(static_cast<size_t>(rows > 0 ? classes : 0));
-  for (int64_t row = 0; row < rows; ++row) {
+  for (const int64_t row : turns(rows, 8 * classes)) {
     const T* from = data<T>(logits) + row * classes;
     T* gradient = data<T>(context.output(1)) + row * classes;
     double most = -std::numeric_limits<double>::infinity(), sum = 0, loss = 0;
     for (int64_t c = 0; c < classes; ++c) most = maximum(most, static_cast<double>(from[c]));
     for (size_t c = 0; c < centred.size(); ++c) sum += std::exp(centred[c] = static_cast<double>(from[c]) - most);
-    for (int64_t c = 0; c < classes; ++c) {
+    for (const int64_t c : turns(classes)) {
       const double x = centred[static_cast<size_t>(c)], share = label(row, c);
       if (share != 0) loss += share * (std::log(sum) - x);
       gradient[c] = T(static_cast<Compute<T>>(std::exp(x) / sum - share));
@@ -189,7 +189,8 @@ class CtcSequence {
     auto log_at = [&](size_t step, size_t place) { return logs[step * classes_ + path_[place]]; };
     std::vector<double> before(steps * places, kImpossible), after(steps * places, kImpossible);
     for (size_t u = 0; u < std::min<size_t>(places, 2); ++u) before[u] = log_at(0, u);
-    for (size_t t = 1; t < steps; ++t)
+    const auto work = static_cast<int64_t>(8 * places);
+    for (size_t t = 1; t < steps; ++t, stop_point_after(work))
       for (size_t u = 0; u < places; ++u) {
         const double* last = &before[(t - 1) * places];
         double sum = stays(u) ? last[u] : kImpossible;
@@ -198,7 +199,7 @@ class CtcSequence {
         before[t * places + u] = sum + log_at(t, u);
       }
     for (size_t u = places - std::min<size_t>(places, 2); u < places; ++u) after[(steps - 1) * places + u] = 0;
-    for (size_t t = steps - 1; t-- > 0;)
+    for (size_t t = steps - 1; t-- > 0; stop_point_after(work))
       for (size_t u = 0; u < places; ++u) {
         const double* next = &after[(t + 1) * places];
         double sum = stays(u) ? next[u] + log_at(t + 1, u) : kImpossible;
@@ -207,7 +208,7 @@ class CtcSequence {
         after[t * places + u] = sum;
       }
     shares.assign(logs.size(), kImpossible);
-    for (size_t t = 0; t < steps; ++t)
+    for (const size_t t : turns(steps, work))
       for (size_t u = 0; u < places; ++u) {
         double& share = shares[t * classes_ + path_[u]];
         share = log_of_sum(share, before[t * places + u] + after[t * places + u]);
@@ -269,14 +270,14 @@ void ctc_loss(KernelContext& context) {
     std::fill_n(loss, batch, T(0));
     std::fill_n(gradient, logits.count(), T(0));
     std::vector<double> logs, shares;
-    for (int64_t row = 0; row < batch; ++row) {
+    for (const int64_t row : turns(batch)) {
       const auto& wanted = labels[static_cast<size_t>(row)];
       const int64_t steps = lengths[static_cast<size_t>(row)], needed = static_cast<int64_t>(wanted.size());
       if (steps < 0 || steps > most) context.fail("sequence {} has {} steps, there are {}", row, steps, most);
       if (needed > steps && !ignore) context.fail("sequence {} has {} labels for {} steps", row, needed, steps);
       if (needed > steps || steps == 0) continue;
       logs.clear();
-      for (int64_t t = 0; t < steps; ++t) {
+      for (const int64_t t : turns(steps, 8 * classes)) {
         const T* from = data<T>(logits) + (t * batch + row) * classes;
         double largest = -std::numeric_limits<double>::infinity(), sum = 0;
         for (int64_t c = 0; c < classes; ++c) largest = maximum(largest, static_cast<double>(from[c]));
@@ -285,8 +286,8 @@ void ctc_loss(KernelContext& context) {
       }
       const double all = CtcSequence(wanted, classes, merge).run(logs, shares);
       loss[row] = T(static_cast<Compute<T>>(-all));
-      for (int64_t t = 0; t < steps; ++t)
-        for (int64_t c = 0; c < classes; ++c) {
+      for (const int64_t t : turns(steps))
+        for (const int64_t c : turns(classes)) {
           const auto i = static_cast<size_t>(t * classes + c);
           // When no path is possible, the gradient is the softmax alone.
           const double part = all == kImpossible ? 0 : std::exp(shares[i] - all);

@@ -68,8 +68,8 @@ MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void
     with_floats(operand.dtype, [&](auto tag) {
       using T = decltype(tag);
       const T* from = static_cast<const T*>(inputs[i]) + at * operand.rows * operand.columns;
-      for (int64_t row = 0; row < operand.rows; ++row)
-        for (int64_t column = 0; column < operand.columns; ++column)
+      for (const int64_t row : turns(operand.rows))
+        for (const int64_t column : turns(operand.columns))
           scratch[column * operand.rows + row] = static_cast<double>(*from++);
     });
     scratch += operand.rows * operand.columns;
@@ -85,8 +85,8 @@ MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void
     with_floats(operand.dtype, [&](auto tag) {
       using T = decltype(tag);
       T* to = static_cast<T*>(results[i]) + number * operand.rows * operand.columns;
-      for (int64_t row = 0; row < operand.rows; ++row)
-        for (int64_t column = 0; column < operand.columns; ++column)
+      for (const int64_t row : turns(operand.rows))
+        for (const int64_t column : turns(operand.columns))
           *to++ = T(static_cast<Compute<T>>(out[i].data[column * operand.rows + row]));
     });
   }

@@ -3,6 +3,9 @@
 #pragma once
 
 #define EIGEN_MPL2_ONLY
+#include "support/stop.h"
+// Eigen asserts something in every step of its algorithms: there the work may end early.
+#define eigen_assert(condition) ((void)sizeof(condition), ::cairn::stop_point_after(64))
 #include <eigen3/Eigen/Dense>
 
 #include "ops/matrices.h"

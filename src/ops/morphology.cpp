@@ -52,15 +52,15 @@ void for_each_largest(const KernelContext& context, const Dims& out, Visit&& vis
   const Dims &in = x.dims(), &size = kernel.dims();
   const WindowSpec rows = window_spec(context.attr, size[0], 0), columns = window_spec(context.attr, size[1], 1);
   const int64_t top = rows.padding_before(in[1], out[1]), left = columns.padding_before(in[2], out[2]);
-  for (int64_t n = 0; n < count_of(out); ++n) {
+  for (const int64_t n : turns(count_of(out))) {
     const int64_t channel = n % out[3], column = n / out[3] % out[2], row = n / out[3] / out[2] % out[1],
                   image = n / out[3] / out[2] / out[1];
     C most = std::numeric_limits<C>::lowest();
     int64_t of_image = -1, of_kernel = -1;
-    for (int64_t i = 0; i < size[0]; ++i) {
+    for (const int64_t i : turns(size[0])) {
       const int64_t h = row * rows.stride - top + i * rows.dilation;
       if (h < 0 || h >= in[1]) continue;
-      for (int64_t j = 0; j < size[1]; ++j) {
+      for (const int64_t j : turns(size[1])) {
         const int64_t w = column * columns.stride - left + j * columns.dilation;
         if (w < 0 || w >= in[2]) continue;
         const int64_t at = ((image * in[1] + h) * in[2] + w) * in[3] + channel,

@@ -34,14 +34,14 @@ void softmax(KernelContext& context) {
   const Rows rows = rows_of(x.dims(), context.attr.integer("axis"));
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t row = 0; row < rows.outer * rows.inner; ++row) {
+    for (const int64_t row : turns(rows.outer * rows.inner)) {
       const int64_t base = row / rows.inner * rows.size * rows.inner + row % rows.inner;
       const T* from = data<T>(x) + base;
       T* to = data<T>(context.output(0)) + base;
       double most = -std::numeric_limits<double>::infinity(), sum = 0;
       for (int64_t i = 0; i < rows.size; ++i) most = maximum(most, static_cast<double>(from[i * rows.inner]));
       for (int64_t i = 0; i < rows.size; ++i) sum += std::exp(static_cast<double>(from[i * rows.inner]) - most);
-      for (int64_t i = 0; i < rows.size; ++i) {
+      for (const int64_t i : turns(rows.size)) {
         const double centred = static_cast<double>(from[i * rows.inner]) - most;
         to[i * rows.inner] = T(static_cast<Compute<T>>(kLog ? centred - std::log(sum) : std::exp(centred) / sum));
       }
@@ -118,7 +118,7 @@ void infer_batch_norm_gradient(InferContext& context) {
 void store(Tensor& to, const std::vector<double>& values) {
   with_floats(to.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (size_t i = 0; i < values.size(); ++i) data<T>(to)[i] = T(static_cast<Compute<T>>(values[i]));
+    for (const size_t i : turns(values.size())) data<T>(to)[i] = T(static_cast<Compute<T>>(values[i]));
   });
 }
 
@@ -133,7 +133,7 @@ void batch_norm(KernelContext& context) {
   const double epsilon = context.attr.number("epsilon");
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t i = 0; i < x.count(); ++i) {
+    for (const int64_t i : turns(x.count())) {
       const auto c = static_cast<size_t>(i / rows.inner % rows.size);
       const double y =
           (static_cast<double>(data<T>(x)[i]) - mean[c]) / std::sqrt(variance[c] + epsilon) * scale[c] + offset[c];
@@ -163,7 +163,7 @@ std::vector<Value*> batch_norm_by_mul(Builder& b, const Node& node) {
 template <class F>
 std::vector<double> channel_means(const Rows& rows, F&& f) {
   std::vector<double> sums(static_cast<size_t>(rows.size));
-  for (int64_t i = 0; i < rows.outer * rows.size * rows.inner; ++i) {
+  for (const int64_t i : turns(rows.outer * rows.size * rows.inner)) {
     const auto c = static_cast<size_t>(i / rows.inner % rows.size);
     sums[c] += f(static_cast<size_t>(i), c);
   }
@@ -179,7 +179,7 @@ void batch_norm_training(KernelContext& context) {
   const auto mean = channel_means(rows, [&](size_t i, size_t) { return x[i]; });
   const auto variance = channel_means(rows, [&](size_t i, size_t c) { return (x[i] - mean[c]) * (x[i] - mean[c]); });
   std::vector<double> y(x.size());
-  for (size_t i = 0; i < y.size(); ++i) {
+  for (const size_t i : turns(y.size())) {
     const auto c = static_cast<size_t>(static_cast<int64_t>(i) / rows.inner % rows.size);
     y[i] = (x[i] - mean[c]) / std::sqrt(variance[c] + context.attr.number("epsilon")) * scale[c] + offset[c];
   }
@@ -201,7 +201,7 @@ void batch_norm_gradient(KernelContext& context) {
   const auto level = channel_means(rows, [&](size_t i, size_t) { return dy[i]; });
   const auto slope = channel_means(rows, [&](size_t i, size_t c) { return dy[i] * (x[i] - mean[c]) * factor[c]; });
   std::vector<double> dx(x.size()), dscale(scale.size()), doffset(scale.size());
-  for (size_t i = 0; i < dx.size(); ++i) {
+  for (const size_t i : turns(dx.size())) {
     const auto c = static_cast<size_t>(static_cast<int64_t>(i) / rows.inner % rows.size);
     dx[i] = scale[c] * factor[c] * (dy[i] - level[c] - (x[i] - mean[c]) * factor[c] * slope[c]);
   }
@@ -296,7 +296,7 @@ void layer_norm(KernelContext& context) {
       count_between(dims, static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(dims.size()) : axis), dims.size());
   std::vector<double> means, deviations;
   const std::vector<double> values = x.as_f64();
-  for (auto row = values.begin(); row != values.end(); row += size) {
+  for (auto row = values.begin(); row != values.end(); row += size, stop_point_after(2 * size)) {
     double sum = 0, squares = 0;
     for (auto value = row; value != row + size; ++value) sum += *value;
     const double mean = sum / static_cast<double>(size);

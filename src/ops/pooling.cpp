@@ -57,16 +57,28 @@ void infer_avg_pool_gradient(InferContext& context) {
   infer_gradient(context, std::move(shape.dims), 0);
 }
 
-double window_flops(const InferContext& context, const Shape& y) {
+// Of the taps of a window those beyond the image do no work.
+double window_flops(const InferContext& context, const Shape& x, const Shape& y) {
   auto flops = static_cast<double>(known_count(y).value_or(0));
-  for (int64_t size : context.attr.integers("window")) flops *= static_cast<double>(size);
+  const auto& sizes = context.attr.integers("window");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Dim in = x.ranked && x.rank() > i + 1 ? x.dims[i + 1] : Dim();
+    flops *= static_cast<double>(in.known() ? std::min(sizes[i], std::max<int64_t>(1, in.size)) : sizes[i]);
+  }
   return flops;
 }
 template <size_t kDims>
 double pool_flops(const InferContext& context) {
   InferContext copy = context;
   infer_pool<kDims>(copy);
-  return window_flops(context, copy.results()[0].shape);
+  return window_flops(context, context.shape(0), copy.results()[0].shape);
+}
+
+template <void (*kInfer)(InferContext&), size_t kOfResult>
+double gradient_flops(const InferContext& context) {
+  InferContext copy = context;
+  kInfer(copy);
+  return window_flops(context, copy.results()[0].shape, context.shape(kOfResult));
 }
 
 // The part of one window along one axis: taps first, first + step, ... before last lie inside the image.
@@ -93,7 +105,7 @@ struct Window {
   template <class Visit>
   void each(Visit&& visit) const {
     for (int64_t d = taps[0].first; d < taps[0].last; d += taps[0].step)
-      for (int64_t h = taps[1].first; h < taps[1].last; h += taps[1].step)
+      for (int64_t h = taps[1].first; h < taps[1].last; h += taps[1].step, stop_point_after(taps[2].count()))
         for (int64_t w = taps[2].first; w < taps[2].last; w += taps[2].step)
           visit(base + ((d * height + h) * width + w) * channels);
   }
@@ -320,7 +332,7 @@ void add_gradient_rows(Texts most, Texts mean, std::vector<OpDef>& rows) {
                   .traits = kReduction,
                   .precision = Precision::accumulate_f32,
                   .infer = infer_max_pool_gradient<kDims>,
-                  .flops = [](const InferContext& context) { return window_flops(context, context.shape(1)); },
+                  .flops = gradient_flops<infer_max_pool_gradient<kDims>, 1>,
                   .gradient = max_pool_gradient_rule<kDims>,
                   .reference = max_pool_gradient,
                   .oracle = most.oracle,
@@ -332,7 +344,7 @@ void add_gradient_rows(Texts most, Texts mean, std::vector<OpDef>& rows) {
                   .traits = kReduction,
                   .precision = Precision::accumulate_f32,
                   .infer = infer_avg_pool_gradient<kDims>,
-                  .flops = [](const InferContext& context) { return window_flops(context, context.shape(0)); },
+                  .flops = gradient_flops<infer_avg_pool_gradient<kDims>, 0>,
                   .gradient = avg_pool_gradient_rule<kDims>,
                   .reference = avg_pool_gradient,
                   .oracle = mean.oracle,

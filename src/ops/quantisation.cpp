@@ -80,7 +80,8 @@ void infer_fake_quantize(InferContext& context) {
 
 void fake_quantize(KernelContext& context) {
   quantized(context, [&](int64_t n, auto y, float scale, auto zero) {
-    data<float>(context.output(0))[n] = static_cast<float>(static_cast<int64_t>(y) - static_cast<int64_t>(zero)) * scale;
+    data<float>(context.output(0))[n] =
+        static_cast<float>(static_cast<int64_t>(y) - static_cast<int64_t>(zero)) * scale;
   });
 }
 
@@ -139,8 +140,8 @@ void dequantize_blocks(KernelContext& context) {
   const int64_t block = context.attr.integer("block"), blocks = scale.dims()[1];
   const bool nibbles = context.attr.integer("bits") == 4;
   auto* to = data<float>(context.output(0));
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t i = 0; i < columns; ++i) {
+  for (const int64_t row : turns(rows))
+    for (const int64_t i : turns(columns)) {
       const uint8_t byte = data<uint8_t>(x)[row * x.dims()[1] + (nibbles ? i / 2 : i)];
       const int code = nibbles ? byte >> (i % 2 * 4) & 15 : byte;
       const int64_t at = row * blocks + i / block;
@@ -224,7 +225,8 @@ std::vector<OpDef> make_quantisation_rows() {
                  "i16[3], f32[], i16[]=[-4]", "u16[], f32[], u16[]=[9]", "u8[0], f32[], u8[]=[0]",
                  "i8[2, 3], f64[3], i8[]=[5]"}},
       {.name = "fake_quantize",
-       .summary = "x as quantize_linear and dequantize_linear would give it back; the gradient passes through the rounding, to x "
+       .summary = "x as quantize_linear and dequantize_linear would give it back; the gradient passes through the "
+                  "rounding, to x "
                   "within the range of zero_point's type and to scale",
        .inputs = {{"x", Accepts::floats}, scaled[0], scaled[1]},
        .traits = kElementwise,

@@ -170,7 +170,7 @@ void ragged_range(KernelContext& context) {
     auto at = [&](size_t input, int64_t row) {
       return data<T>(context.input(input))[context.input(input).rank() == 1 ? row : 0];
     };
-    for (int64_t row = 0; row < rows; ++row) {
+    for (const int64_t row : turns(rows)) {
       const auto start = static_cast<double>(at(0, row)), limit = static_cast<double>(at(1, row)),
                  step = static_cast<double>(at(2, row));
       if (step == 0) context.fail("the step of row {} is 0", row);
@@ -180,7 +180,7 @@ void ragged_range(KernelContext& context) {
     }
     if (splits[rows] > int64_t{1} << 28) context.fail("the rows have {} elements", splits[rows]);
     auto* to = data<T>(context.allocate(1, context.input(0).dtype(), {splits[rows]}));
-    for (int64_t row = 0; row < rows; ++row) {
+    for (const int64_t row : turns(rows)) {
       T value = at(0, row);
       for (int64_t i = splits[row]; i < splits[row + 1]; ++i) {
         *to++ = value;

@@ -47,6 +47,7 @@ void draw(KernelContext& context) {
     constexpr uint64_t kEach = kCounts<T, Distribution>;
     Philox philox = state;
     for (int64_t i = 0; i < y.count(); philox.skip(kEach)) {
+      stop_point_after(kGroup<T>);
       const Draws<T> draws = Distribution::template of<T>(philox);
       for (size_t j = 0; j < draws.size() && i < y.count(); ++j, ++i) data<T>(y)[i] = draws[j];
     }
@@ -83,7 +84,7 @@ void integers_of(KernelContext& context) {
   const Philox state = state_of(context);
   Tensor& y = context.allocate(1, context.input(2).dtype(), dims_of(context, 1));
   Stream stream(state);
-  for (int64_t i = 0; i < y.count(); ++i) {
+  for (const int64_t i : turns(y.count())) {
     U word = stream.next();
     if constexpr (kEach == 2) word |= static_cast<U>(stream.next()) << 32;
     data<T>(y)[i] = static_cast<T>(static_cast<U>(low) + word % range);
@@ -112,14 +113,14 @@ void shuffle(KernelContext& context) {
   std::iota(order.begin(), order.end(), 0);
   if (order.size() > 1) {
     Stream stream(state);
-    for (size_t i = 0; i + 1 < order.size(); ++i)
+    for (const size_t i : turns(order.size() - 1))
       std::swap(order[i], order[i + stream.next() % static_cast<uint32_t>(order.size() - i)]);
     state.skip((order.size() - 1 + 3) / 4);
   }
   with_elements(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     T* to = data<T>(y);
-    for (int64_t row : order) to = std::copy_n(data<T>(x) + row * inner, inner, to);
+    for (int64_t row : order) to = std::copy_n(data<T>(x) + row * inner, inner, to), stop_point_after(inner);
   });
   context.result(0).tensor = as_tensor(state);
 }
@@ -157,16 +158,16 @@ void categorical(KernelContext& context) {
   const std::vector<double> values = logits.as_f64();
   Stream stream(state);
   std::vector<double> sums(static_cast<size_t>(y.count() > 0 ? classes : 0));
-  for (int64_t row = 0; row < rows && y.count() > 0; ++row) {
+  for (const int64_t row : turns(y.count() > 0 ? rows : 0)) {
     const double* from = values.data() + row * classes;
     double most = std::numeric_limits<double>::lowest(), total = 0;
-    for (int64_t c = 0; c < classes; ++c)
+    for (const int64_t c : turns(classes))
       if (std::isfinite(from[c])) most = std::max(most, from[c]);
-    for (int64_t c = 0; c < classes; ++c) {
+    for (const int64_t c : turns(classes)) {
       if (std::isfinite(from[c])) total += std::exp(from[c] - most);
       sums[static_cast<size_t>(c)] = total;
     }
-    for (int64_t i = 0; i < count; ++i) {
+    for (const int64_t i : turns(count)) {
       const uint32_t a = stream.next(), b = stream.next();
       const auto found = std::upper_bound(sums.begin(), sums.end(), unit(a, b) * total) - sums.begin();
       if (y.dtype() == kI32)

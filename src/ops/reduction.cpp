@@ -47,7 +47,7 @@ void fold(KernelContext& context, A start, Combine&& combine, Finish&& finish) {
     sum = combine(sum, static_cast<A>(data<T>(x)[n]));
   });
   const int64_t group = y.count() ? x.count() / y.count() : 0;
-  for (int64_t i = 0; i < y.count(); ++i)
+  for (const int64_t i : turns(y.count()))
     data<T>(y)[i] = T(static_cast<Compute<T>>(finish(sums[static_cast<size_t>(i)], group)));
 }
 constexpr auto kAsIs = [](auto value, int64_t) { return value; };
@@ -166,11 +166,11 @@ void arg_extreme(KernelContext& context) {
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using C = Compute<T>;
-    for (int64_t row = 0; row < y.count(); ++row) {
+    for (const int64_t row : turns(y.count())) {
       const T* from = data<T>(x) + row / inner * size * inner + row % inner;
       C best = kMost ? std::numeric_limits<C>::lowest() : std::numeric_limits<C>::max();
       int64_t index = 0;
-      for (int64_t i = 0; i < size; ++i) {
+      for (const int64_t i : turns(size)) {
         const C value = static_cast<C>(from[i * inner]);
         if (kMost ? value > best : value < best) best = value, index = i;
       }
@@ -196,10 +196,10 @@ void cumsum(KernelContext& context) {
   const bool exclusive = context.attr.boolean("exclusive"), backwards = context.attr.boolean("reverse");
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t row = 0; row < x.count() / size; ++row) {
+    for (const int64_t row : turns(x.count() / size)) {
       const int64_t base = row / inner * size * inner + row % inner;
       Sum<T> sum = 0;
-      for (int64_t i = 0; i < size; ++i) {
+      for (const int64_t i : turns(size)) {
         const int64_t at = base + (backwards ? size - 1 - i : i) * inner;
         const Sum<T> before = sum;
         if constexpr (kIsFloat<T>)
@@ -241,15 +241,16 @@ void top_k(KernelContext& context) {
   with_numbers(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     using C = Compute<T>;
-    for (int64_t row = 0; row < values.count() / k; ++row) {
+    for (const int64_t row : turns(values.count() / k)) {
       const T* from = data<T>(x) + row * size;
       std::iota(order.begin(), order.end(), 0);
       std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](int64_t a, int64_t b) {
+        stop_point_after(1);
         const C left = static_cast<C>(from[a]), right = static_cast<C>(from[b]);
         if (is_nan(left) || is_nan(right)) return is_nan(left) && (!is_nan(right) || a < b);
         return left > right || (left == right && a < b);
       });
-      for (int64_t i = 0; i < k; ++i) {
+      for (const int64_t i : turns(k)) {
         data<T>(values)[row * k + i] = from[order[static_cast<size_t>(i)]];
         data<int64_t>(indices)[row * k + i] = order[static_cast<size_t>(i)];
       }

@@ -78,7 +78,7 @@ void grid_sample(KernelContext& context) {
           axes[i] = grid_taps<M>(rule, static_cast<M>(static_cast<Compute<P>>(place[dims - 1 - i])), x.dims()[i + 1]);
           corners *= axes[i].count;
         }
-        for (int64_t c = 0; c < channels; ++c) {
+        for (const int64_t c : turns(channels)) {
           double sum = 0;
           for (size_t corner = 0; corner < corners; ++corner) {
             int64_t at = 0;
@@ -180,8 +180,8 @@ std::vector<Value*> grid_sample_by_gathers(Builder& b, const Node& node) {
       at = at ? *at * sizes[i + 1].scalar() + tap.at : tap.at;
       weight = weight ? *weight * tap.weight : tap.weight;
     }
-    const Var part = pixels.apply("gather", {reshape(*at, {wanted[0], points})},
-                                  {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
+    const Var part =
+        pixels.apply("gather", {reshape(*at, {wanted[0], points})}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});
     const Var share = cast(part, weight->dtype()) * *weight;
     y = y ? *y + share : share;
   }
@@ -237,7 +237,7 @@ void visit_bins(KernelContext& context, const Dims& in, Visit&& visit) {
     const int64_t image = indices[box];
     if (image < 0 || image >= in[0]) context.fail("box index {} is out of range for {} images", image, in[0]);
     const Region region = rule.region(data<float>(context.input(1)) + 4 * box);
-    for (int64_t h = 0; h < rule.size[0]; ++h)
+    for (const int64_t h : turns(rule.size[0]))
       for (int64_t w = 0; w < rule.size[1]; ++w, ++bin) visit(bin, region, image * in[1] * in[2] * in[3], h, w);
   }
 }
@@ -261,13 +261,14 @@ void roi_align(KernelContext& context) {
     using T = decltype(tag);
     visit_bins(context, x.dims(), [&](int64_t bin, const Region& region, int64_t image, int64_t h, int64_t w) {
       const auto inside = [&](const auto& corners, const auto& weights) {
-        for (int64_t c = 0; c < channels; ++c) {
+        for (const int64_t c : turns(channels)) {
           std::array<double, 4> parts;
           for (size_t k = 0; k < 4; ++k)
             parts[k] = static_cast<double>(weights[k]) *
                        static_cast<double>(static_cast<Compute<T>>(data<T>(x)[image + corners[k] + c]));
-          put(bin * channels + c, most ? std::max(std::max(std::max(parts[0], parts[1]), parts[2]), parts[3])
-                                       : (parts[0] + parts[1] + parts[2] + parts[3]) * static_cast<double>(region.share()));
+          put(bin * channels + c,
+              most ? std::max(std::max(std::max(parts[0], parts[1]), parts[2]), parts[3])
+                   : (parts[0] + parts[1] + parts[2] + parts[3]) * static_cast<double>(region.share()));
         }
       };
       region.each_sample(h, w, one_image(x.dims()), 1, inside, [&] {
@@ -289,7 +290,7 @@ void roi_align_back(KernelContext& context) {
     visit_bins(context, dx.dims(), [&](int64_t bin, const Region& region, int64_t image, int64_t h, int64_t w) {
       const auto inside = [&](const auto& corners, const auto& weights) {
         for (size_t k = 0; k < 4; ++k)
-          for (int64_t c = 0; c < channels; ++c)
+          for (const int64_t c : turns(channels))
             sums[static_cast<size_t>(image + corners[k] + c)] +=
                 static_cast<double>(weights[k]) * static_cast<double>(region.share()) *
                 static_cast<double>(static_cast<Compute<T>>(data<T>(dy)[bin * channels + c]));
@@ -315,10 +316,11 @@ std::vector<OpDef> make_sampling_rows() {
   const InputDef boxes = index_operand("boxes", Accepts::floats);
   return {
       {.name = "grid_sample",
-       .summary = "images or volumes x [n, .., c] at the places [n, .., d] of a grid, the last spatial dim first; a place "
-                  "is a number of pixels, or from -1 to 1 over the image (align_corners: from the middle of the first "
-                  "pixel to that of the last); linear, the nearest pixel (halves to even) or Keys' cubic (-0.75); pixels "
-                  "outside are 0, the border's, or the image reflected; a place that is not a number gives NaN or pixel 0",
+       .summary =
+           "images or volumes x [n, .., c] at the places [n, .., d] of a grid, the last spatial dim first; a place "
+           "is a number of pixels, or from -1 to 1 over the image (align_corners: from the middle of the first "
+           "pixel to that of the last); linear, the nearest pixel (halves to even) or Keys' cubic (-0.75); pixels "
+           "outside are 0, the border's, or the image reflected; a place that is not a number gives NaN or pixel 0",
        .inputs = {{"x", Accepts::floats}, {"grid", Accepts::floats}},
        .attributes = {word("mode", "linear", {"linear", "nearest", "cubic"}),
                       word("padding", "zeros", {"zeros", "border", "reflection"}),
@@ -336,33 +338,39 @@ std::vector<OpDef> make_sampling_rows() {
             "align_corners}",
             "f32[1, 5, 4, 2], f32[1, 3, 2]=[-1.93, 0.12, 3.31, -1.37, 0.81, 0.94] {mode = cubic, padding = reflection}",
             "f32[1, 4, 5, 2], f32[1, 3, 2]=[-0.93, 0.12, 0.31, -1.07, 0.81, 0.94] {mode = cubic}",
-            "f32[1, 4, 5, 2], f32[1, 3, 2]=[-0.93, 0.12, 0.31, -1.47, 0.81, 0.94] {mode = nearest, padding = reflection, "
+            "f32[1, 4, 5, 2], f32[1, 3, 2]=[-0.93, 0.12, 0.31, -1.47, 0.81, 0.94] {mode = nearest, padding = "
+            "reflection, "
             "coordinates = align_corners}",
             "f32[1, 3, 4, 2, 2], f32[1, 2, 3]=[0.3, -0.2, 0.7, -0.9, 1.1, 0.15]",
             "f32[1, 7, 3], f32[1, 2, 2, 1]=[0.3, -0.22, 0.71, 1.1] {padding = reflection}",
             "f32[1, 5, 4, 2], f32[1, 3, 2]=[2.3, 1.6, -0.4, 3.7, 3.4, 4.2] {coordinates = pixel}",
             "f16[1, 5, 4, 2], f32[1, 1, 2]=[0.3, -0.2]", "f32[0, 5, 4, 2], f32[0, 3, 2]"}},
       {.name = "roi_align",
-       .summary = "for each box (x1, y1, x2, y2, times scale) over the NHWC image with its index the mean, or the largest "
-                  "weighted pixel, of samples in bins of `size` (height, width); samples: along each axis of a bin, 0 for "
-                  "about one a pixel; half_pixel shifts boxes by half a pixel, else they measure at least one; samples "
-                  "more than a pixel outside count as 0, and bins without samples are 0",
+       .summary =
+           "for each box (x1, y1, x2, y2, times scale) over the NHWC image with its index the mean, or the largest "
+           "weighted pixel, of samples in bins of `size` (height, width); samples: along each axis of a bin, 0 for "
+           "about one a pixel; half_pixel shifts boxes by half a pixel, else they measure at least one; samples "
+           "more than a pixel outside count as 0, and bins without samples are 0",
        .inputs = {{"x", Accepts::floats}, boxes, index_operand("index")},
        .attributes = region_attributes(),
        .precision = Precision::accumulate_f32,
        .infer = infer_roi_align,
        .gradient = roi_align_rule,
        .reference = roi_align,
-       .oracle = untested("tests/python/peers/test_sampling.py compares it with a statement in NumPy; the node tests of ONNX"),
-       .cases = {"f32[2, 6, 7, 3], f32[3, 4]=[0.5, 1, 5.5, 4, -1, -2, 3, 8, 2, 2, 2.5, 2.25], i64[3]=[0, 1, 1] {size = [2, 3], "
+       .oracle = untested(
+           "tests/python/peers/test_sampling.py compares it with a statement in NumPy; the node tests of ONNX"),
+       .cases = {"f32[2, 6, 7, 3], f32[3, 4]=[0.5, 1, 5.5, 4, -1, -2, 3, 8, 2, 2, 2.5, 2.25], i64[3]=[0, 1, 1] {size = "
+                 "[2, 3], "
                  "samples = 2}",
                  "f32[1, 9, 8, 5], f32[2, 4]=[1, 2, 14, 17, 3, 1, 4, 19], i32[2]=[0, 0] {size = [2, 2], scale = 0.5, "
                  "half_pixel = true}",
                  "f16[1, 4, 4, 2], f32[1, 4]=[0, 0, 3, 3], i64[1]=[0] {size = [1, 2], samples = 1}",
                  "f32[1, 4, 4, 2], f32[0, 4]=[], i64[0]=[] {size = [3, 3]}",
-                 "f32[1, 5, 6, 9], f32[4, 4]=[0.5, 1, 5.5, 4, -4, -3, 2, 2, 30, 20, 40, 30, 3, 3, 2, 1], i64[4]=[0, 0, 0, 0] "
+                 "f32[1, 5, 6, 9], f32[4, 4]=[0.5, 1, 5.5, 4, -4, -3, 2, 2, 30, 20, 40, 30, 3, 3, 2, 1], i64[4]=[0, 0, "
+                 "0, 0] "
                  "{size = [2, 2], mode = max, half_pixel = true}",
-                 "f32[1, 5, 6, 9], f32[2, 4]=[-4, -3, 2, 2, 3, 3, 2, 1], i64[2]=[0, 0] {size = [2, 3], samples = 2, mode = max}",
+                 "f32[1, 5, 6, 9], f32[2, 4]=[-4, -3, 2, 2, 3, 3, 2, 1], i64[2]=[0, 0] {size = [2, 3], samples = 2, "
+                 "mode = max}",
                  "f32[1, 0, 6, 3], f32[1, 4]=[-4, -3, 2, 2], i64[1]=[0] {size = [2, 3], samples = 2}"}},
       {.name = "roi_align_gradient",
        .summary = "gradient of roi_align by its image of the given shape (NHWC), for the gradient dy of its result",
@@ -373,10 +381,11 @@ std::vector<OpDef> make_sampling_rows() {
        .gradient = roi_align_gradient_rule,
        .reference = roi_align_back,
        .oracle = untested("no framework at hand has it; tests/autodiff compares roi_align with differences"),
-       .cases = {"f32[2, 2, 3, 3], f32[2, 4]=[0.5, 1, 5.5, 4, -1, -2, 3, 8], i64[2]=[0, 1], i64[4]=[2, 6, 7, 3] {size = [2, "
-                 "3], samples = 2}",
-                 "f32[1, 2, 2, 2], f32[1, 4]=[1, 2, 7, 8], i32[1]=[0], i32[4]=[1, 9, 8, 2] {size = [2, 2], half_pixel = "
-                 "true}"}},
+       .cases =
+           {"f32[2, 2, 3, 3], f32[2, 4]=[0.5, 1, 5.5, 4, -1, -2, 3, 8], i64[2]=[0, 1], i64[4]=[2, 6, 7, 3] {size = [2, "
+            "3], samples = 2}",
+            "f32[1, 2, 2, 2], f32[1, 4]=[1, 2, 7, 8], i32[1]=[0], i32[4]=[1, 9, 8, 2] {size = [2, 2], half_pixel = "
+            "true}"}},
   };
 }
 

@@ -63,16 +63,16 @@ void segment_reduce(KernelContext& context) {
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     std::vector<Sum<T>> sums(static_cast<size_t>(y.count()), neutral<T, Sum<T>>(mode));
-    for (size_t i = 0; i < places.size() && y.count() > 0; ++i) {
+    for (const size_t i : turns(y.count() > 0 ? places.size() : 0)) {
       if (places[i] < 0) continue;
       ++members[static_cast<size_t>(places[i])];
       const T* from = data<T>(x) + static_cast<int64_t>(i) * inner;
-      for (int64_t j = 0; j < inner; ++j) {
+      for (const int64_t j : turns(inner)) {
         Sum<T>& sum = sums[static_cast<size_t>(places[i] * inner + j)];
         sum = combine(mode, sum, static_cast<Sum<T>>(from[j]));
       }
     }
-    for (int64_t i = 0; i < y.count(); ++i) {
+    for (const int64_t i : turns(y.count())) {
       const int64_t size = members[static_cast<size_t>(i / inner)];
       Sum<T> sum = sums[static_cast<size_t>(i)];
       if constexpr (kIsFloat<T>) {
@@ -125,7 +125,7 @@ void gather_reduce(KernelContext& context) {
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
     std::vector<double> sums(static_cast<size_t>(y.count())), members(static_cast<size_t>(count));
-    for (size_t i = 0; i < indices.size(); ++i) {
+    for (const size_t i : turns(indices.size())) {
       const int64_t row = indices[i] < 0 && !context.attr.boolean("from_start") ? indices[i] + rows : indices[i];
       if (row < 0 || row >= rows) context.fail("index {} is out of range for {} rows", indices[i], rows);
       if (segments[i] >= count) context.fail("segment {} is out of range for {} segments", segments[i], count);
@@ -135,11 +135,11 @@ void gather_reduce(KernelContext& context) {
       ++members[static_cast<size_t>(segments[i])];
       const double weight =
           context.input_count() > 4 ? static_cast<double>(static_cast<Compute<T>>(data<T>(context.input(4))[i])) : 1;
-      for (int64_t j = 0; j < inner; ++j)
+      for (const int64_t j : turns(inner))
         sums[static_cast<size_t>(segments[i] * inner + j)] +=
             weight * static_cast<double>(static_cast<Compute<T>>(data<T>(x)[row * inner + j]));
     }
-    for (int64_t i = 0; i < y.count(); ++i) {
+    for (const int64_t i : turns(y.count())) {
       const double size = std::max(1.0, members[static_cast<size_t>(i / inner)]);
       const double sum = sums[static_cast<size_t>(i)] / (mode == "sum" ? 1 : mode == "mean" ? size : std::sqrt(size));
       data<T>(y)[i] = T(static_cast<Compute<T>>(sum));
@@ -190,11 +190,11 @@ void scatter_reduce(KernelContext& context) {
   if (updates.count() == 0) return;
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (size_t i = 0; i < rows.size(); ++i) {
+    for (const size_t i : turns(rows.size())) {
       if (rows[i] < 0) continue;
       T* to = data<T>(y) + rows[i] * inner;
       const T* from = data<T>(updates) + static_cast<int64_t>(i) * inner;
-      for (int64_t j = 0; j < inner; ++j)
+      for (const int64_t j : turns(inner))
         to[j] = T(combine(mode, static_cast<Compute<T>>(to[j]), static_cast<Compute<T>>(from[j])));
     }
   });
@@ -236,7 +236,7 @@ void scatter_elements(KernelContext& context) {
       context.fail("dim {} of the indices is {}, that of x {}", i, shape[i], y.dims()[i]);
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (size_t n = 0; n < indices.size(); ++n) {
+    for (const size_t n : turns(indices.size())) {
       int64_t at = indices[n] < 0 ? indices[n] + size : indices[n], rest = static_cast<int64_t>(n);
       if (at < 0 || at >= size) context.fail("index {} is out of range for {} elements", indices[n], size);
       at *= strides[axis];
@@ -244,7 +244,7 @@ void scatter_elements(KernelContext& context) {
         if (i != axis) at += rest % shape[i] * strides[i];
       T* to = data<T>(y) + at;
       const T* from = data<T>(updates) + static_cast<int64_t>(n) * part;
-      for (int64_t j = 0; j < part; ++j)
+      for (const int64_t j : turns(part))
         to[j] = mode == "update" ? from[j]
                                  : T(combine(mode, static_cast<Compute<T>>(to[j]), static_cast<Compute<T>>(from[j])));
     }

@@ -97,7 +97,7 @@ void permute(const Dims& dims, const Dims& at, size_t across, const T* x, T* y) 
   outer[across] = outer[last] = 1;
   walk<2>(outer, {at, to}, [&](int64_t, auto& start) {
     for (int64_t row = 0; row < rows; row += kTile)
-      for (int64_t column = 0; column < columns; column += kTile)
+      for (int64_t column = 0; column < columns; column += kTile, stop_point_after(kTile * kTile))
         for (int64_t i = row; i < std::min(rows, row + kTile); ++i) {
           const T* from = x + start[0] + i * at[across];
           T* place = y + start[1] + i * to[across];
@@ -147,7 +147,7 @@ void repeat_one(const Tensor& element, Tensor& y) {
   const size_t bytes = y.bytes();
   char* to = static_cast<char*>(y.mutable_data());
   if (bytes > 0) std::memcpy(to, element.data(), element.bytes());
-  for (size_t done = element.bytes(); done < bytes; done *= 2) std::memcpy(to + done, to, std::min(done, bytes - done));
+  for (size_t done = element.bytes(); done < bytes; done *= 2) copy_bytes(to + done, to, std::min(done, bytes - done));
 }
 
 void broadcast_to(KernelContext& context) {
@@ -198,7 +198,7 @@ void concat_kernel(KernelContext& context) {
     for (size_t i = 0; i < context.input_count(); ++i) {
       const Tensor& x = context.input(i);
       const int64_t part = count_between(x.dims(), axis, x.rank());
-      for (int64_t o = 0; o < outer; ++o) std::copy_n(data<T>(x) + o * part, part, data<T>(y) + o * row + start);
+      for (const int64_t o : turns(outer, part)) std::copy_n(data<T>(x) + o * part, part, data<T>(y) + o * row + start);
       start += part;
     }
   });

@@ -48,7 +48,7 @@ struct Sparse {
                    context.input(first + 1).count(), shape.size());
     for (int64_t size : shape)
       if (size < 0) context.fail("size {} is negative", size);
-    for (int64_t i = 0; i < count; ++i)
+    for (const int64_t i : turns(count))
       for (int64_t d = 0; d < rank; ++d)
         if (at(i)[d] < 0 || at(i)[d] >= shape[static_cast<size_t>(d)])
           context.fail("index {} of dim {} is outside of its {} elements", at(i)[d], d, shape[static_cast<size_t>(d)]);
@@ -71,7 +71,7 @@ void copy_rows(KernelContext& context, size_t first, const std::vector<int64_t>&
   auto* indices = data<int64_t>(context.allocate(0, kI64, {count, x.rank}));
   const Tensor& from = context.input(first + 1);
   Tensor& values = context.allocate(1, from.dtype(), {count});
-  for (int64_t i = 0; i < count; ++i)
+  for (const int64_t i : turns(count, x.rank))
     for (int64_t d = 0; d < x.rank; ++d)
       indices[i * x.rank + d] =
           x.at(picked[static_cast<size_t>(i)])[d] - (moved_by ? (*moved_by)[static_cast<size_t>(d)] : 0);
@@ -119,7 +119,7 @@ void sparse_reshape(KernelContext& context) {
   copy_shape(context, 1, to);
   auto* indices = data<int64_t>(context.allocate(0, kI64, {count, std::ssize(to)}));
   const auto* old = data<int64_t>(context.input(0));
-  for (int64_t i = 0; i < count; ++i) {
+  for (const int64_t i : turns(count)) {
     int64_t place = 0;
     for (size_t d = 0; d < from.size(); ++d) {
       const int64_t number = *old++;
@@ -145,7 +145,10 @@ void sparse_reorder(KernelContext& context) {
   const Sparse x(context, 0);
   std::vector<int64_t> order(static_cast<size_t>(x.count));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return x.before(a, b); });
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    stop_point_after(4);
+    return x.before(a, b);
+  });
   copy_rows(context, 0, order);
 }
 
@@ -184,14 +187,14 @@ void fill_empty_rows(KernelContext& context) {
   Tensor& values = context.allocate(1, context.input(1).dtype(), {total});
   with_elements(values.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (size_t row = 0; row < ends.size(); ++row) {
+    for (const size_t row : turns(ends.size())) {
       if (!data<uint8_t>(empty)[row]) continue;
       int64_t* index = indices + ends[row] * x.rank;
       std::fill_n(index, x.rank, 0);
       index[0] = static_cast<int64_t>(row);
       data<T>(values)[ends[row]] = *data<T>(context.input(3));
     }
-    for (int64_t i = 0; i < x.count; ++i) {
+    for (const int64_t i : turns(x.count)) {
       const int64_t to = ends[static_cast<size_t>(x.at(i)[0])]++;
       std::copy_n(x.at(i), x.rank, indices + to * x.rank);
       data<T>(values)[to] = data<T>(context.input(1))[i];
@@ -220,7 +223,7 @@ void sparse_slice(KernelContext& context) {
     shape[d] = start[d] < x.shape[d] ? std::min(size[d], x.shape[d] - start[d]) : 0;
   }
   std::vector<int64_t> picked;
-  for (int64_t i = 0; i < x.count; ++i) {
+  for (const int64_t i : turns(x.count)) {
     bool inside = true;
     for (size_t d = 0; d < shape.size(); ++d)
       inside = inside && x.at(i)[d] >= start[d] && x.at(i)[d] - start[d] < shape[d];
@@ -251,6 +254,7 @@ void sparse_add(KernelContext& context) {
     std::vector<const int64_t*> found;
     std::vector<T> sums;
     for (int64_t i = 0, j = 0; i < a.count || j < b.count;) {
+      stop_point_after(a.rank + 8);
       auto less = [&](const int64_t* x, const int64_t* y) {
         return std::lexicographical_compare(x, x + a.rank, y, y + a.rank);
       };
@@ -300,7 +304,7 @@ void sparse_reduce(KernelContext& context) {
   std::memset(y.mutable_data(), 0, y.bytes());
   with_numbers(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t i = 0; i < x.count; ++i) {
+    for (const int64_t i : turns(x.count)) {
       int64_t to = 0;
       for (size_t d = 0; d < gone.size(); ++d) to += gone[d] ? 0 : x.at(i)[d] * strides[d];
       const T value = data<T>(context.input(1))[i];
@@ -331,7 +335,7 @@ void sparse_softmax(KernelContext& context) {
   with_floats(y.dtype(), [&](auto tag) {
     using T = decltype(tag);
     const T* from = data<T>(context.input(1));
-    for (int64_t begin = 0, end; begin < x.count; begin = end) {
+    for (int64_t begin = 0, end; begin < x.count; stop_point_after(8 * (end - begin)), begin = end) {
       for (end = begin + 1; end < x.count && std::equal(x.at(begin), x.at(begin) + x.rank - 1, x.at(end));) ++end;
       double most = -std::numeric_limits<double>::infinity(), sum = 0;
       for (int64_t i = begin; i < end; ++i) most = std::max(most, static_cast<double>(from[i]));
@@ -364,7 +368,7 @@ std::vector<CrossColumn> cross_columns(const KernelContext& context, int64_t& ba
     if (shape[0] < 0 || !element_count({shape[0], 64})) context.fail("input {} has {} rows", k, shape[0]);
     rows_are(shape[0]);
     CrossColumn column{&values, std::vector<std::vector<int64_t>>(static_cast<size_t>(shape[0]))};
-    for (int64_t i = 0; i < values.count(); ++i) {
+    for (const int64_t i : turns(values.count())) {
       const int64_t row = data<int64_t>(indices)[2 * i];
       if (row < 0 || row >= shape[0]) context.fail("row {} of input {} is outside of {}", row, k, shape[0]);
       column.rows[static_cast<size_t>(row)].push_back(i);
@@ -430,7 +434,7 @@ void sparse_cross(KernelContext& context) {
     if ((total += crosses) > kMost) context.fail("there are more than {} crosses", kMost);
     counts.push_back(crosses);
     widest = std::max(widest, crosses);
-    for (int64_t n = 0; n < crosses; ++n) {
+    for (const int64_t n : turns(crosses)) {
       std::vector<int64_t> picked(columns.size());
       int64_t rest = n;
       for (size_t k = columns.size(); k-- > 0; rest /= std::ssize(columns[k].rows[row]))

@@ -212,7 +212,7 @@ void map_one(KernelContext& context) {
   allocate_results(context);
   with_floats(context.input(0).dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (int64_t i = 0; i < context.input(0).count(); ++i)
+    for (const int64_t i : turns(context.input(0).count()))
       data<T>(context.output(0))[i] =
           T(static_cast<Compute<T>>(kFunction(static_cast<double>(data<T>(context.input(0))[i]))));
   });

@@ -68,7 +68,8 @@ class BoxColumns {
   static constexpr Corners kEmpty{kFar, kFar, -kFar, -kFar, 1};
 
   static Corners corners(const float* box) {
-    Corners x{std::min(box[0], box[2]), std::min(box[1], box[3]), std::max(box[0], box[2]), std::max(box[1], box[3]), 0};
+    Corners x{std::min(box[0], box[2]), std::min(box[1], box[3]), std::max(box[0], box[2]), std::max(box[1], box[3]),
+              0};
     x.area = (x.bottom - x.top) * (x.right - x.left);
     return x.area <= 0 ? kEmpty : x;
   }
@@ -87,11 +88,15 @@ std::vector<Candidate> suppress_hard(const float* boxes, int64_t stride, const s
   std::vector<Candidate> candidates, chosen;
   for (size_t i = 0; i < scores.size(); ++i)
     if (scores[i] > least_score) candidates.push_back({scores[i], static_cast<int64_t>(i), 0});
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return b < a; });
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    stop_point_after(1);
+    return b < a;
+  });
   BoxColumns kept;
   for (const Candidate& next : candidates) {
     if (static_cast<int64_t>(chosen.size()) >= most) break;
     const float* box = boxes + next.box * stride;
+    stop_point_after(std::ssize(chosen));
     if (kept.overlap(box, iou)) continue;
     kept.add(box);
     chosen.push_back(next);
@@ -112,6 +117,7 @@ std::vector<Candidate> suppress(const float* boxes, int64_t stride, const std::v
     Candidate next = queue.top();
     queue.pop();
     const float before = next.score;
+    stop_point_after(4 * (std::ssize(chosen) - static_cast<int64_t>(next.compared)) + 4);
     for (size_t i = chosen.size(); i-- > next.compared && next.score > least_score;) {
       const float common = overlap(boxes + next.box * stride, boxes + chosen[i].box * stride);
       next.score *= common <= iou ? std::exp(-0.5f / sigma * common * common) : 0.0f;
@@ -177,7 +183,7 @@ void class_non_max_suppression(KernelContext& context) {
   const int64_t most = std::max<int64_t>(0, context.input(2).as_i64()[0]);
   const float iou = *data<float>(context.input(3)), least = *data<float>(context.input(4));
   std::vector<int64_t> rows;
-  for (int64_t row = 0; row < images * classes; ++row) {
+  for (const int64_t row : turns(images * classes)) {
     const float* from = data<float>(scores) + row * count;
     for (const Candidate& one :
          suppress(data<float>(boxes) + row / classes * count * 4, 4, {from, from + count}, most, iou, least, 0))
@@ -232,9 +238,9 @@ void combined_non_max_suppression(KernelContext& context) {
     int64_t number;
   };
   for (size_t i : {0, 1, 2, 3}) std::memset(context.output(i).mutable_data(), 0, context.output(i).bytes());
-  for (int64_t image = 0; image < images; ++image) {
+  for (const int64_t image : turns(images)) {
     std::vector<Found> found;
-    for (int64_t k = 0; k < classes; ++k) {
+    for (const int64_t k : turns(classes)) {
       const float* from = data<float>(boxes) + (image * count * sets + (sets > 1 ? k : 0)) * 4;
       std::vector<float> list;
       for (int64_t i = 0; i < count; ++i) list.push_back(data<float>(scores)[(image * count + i) * classes + k]);
@@ -244,9 +250,9 @@ void combined_non_max_suppression(KernelContext& context) {
     }
     std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) { return a.score > b.score; });
     const int64_t kept = std::min<int64_t>(places, static_cast<int64_t>(found.size()));
-    for (int64_t i = 0; i < kept; ++i) {
+    for (const int64_t i : turns(kept)) {
       const Found& one = found[static_cast<size_t>(i)];
-      for (int64_t d = 0; d < 4; ++d)
+      for (const int64_t d : turns(4))
         data<float>(context.output(0))[(image * places + i) * 4 + d] =
             clip ? std::clamp(one.box[d], 0.0f, 1.0f) : one.box[d];
       data<float>(context.output(1))[image * places + i] = one.score;

@@ -149,7 +149,7 @@ void number_to_text(KernelContext& context) {
                              : style == "shortest" ? "g"
                                                    : "f")
                           : (std::is_signed_v<T> ? "lld" : "llu");
-    for (int64_t i = 0; i < x.count(); ++i) {
+    for (const int64_t i : turns(x.count())) {
       if constexpr (kIsFloat<T>)
         to[i] = print(static_cast<double>(data<T>(x)[i]));
       else if constexpr (std::is_signed_v<T>)

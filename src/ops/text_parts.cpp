@@ -71,7 +71,7 @@ void text_split(KernelContext& context) {
   const auto count = static_cast<int64_t>(parts.size());
   auto* indices = data<int64_t>(context.allocate(0, kI64, {count, 2}));
   auto* values = data<std::string>(context.allocate(1, kString, {count}));
-  for (int64_t i = 0; i < count; ++i) {
+  for (const int64_t i : turns(count)) {
     const auto at = static_cast<size_t>(i);
     indices[2 * i] = rows[at];
     indices[2 * i + 1] = i > 0 && rows[at] == rows[at - 1] ? indices[2 * i - 1] + 1 : 0;

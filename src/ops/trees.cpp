@@ -54,7 +54,7 @@ void tree_ensemble(KernelContext& context) {
     const auto thresholds = context.input(2).values<T>(), weights = context.input(5).values<T>();
     std::vector<double> sums(static_cast<size_t>(count));
     std::vector<char> met(static_cast<size_t>(count));
-    for (int64_t row = 0; row < x.dims()[0]; ++row) {
+    for (const int64_t row : turns(x.dims()[0])) {
       std::fill(sums.begin(), sums.end(), 0), std::fill(met.begin(), met.end(), 0);
       const T* values = data<T>(x) + row * x.dims()[1];
       for (int64_t node : roots) {
@@ -76,7 +76,7 @@ void tree_ensemble(KernelContext& context) {
           met[target] = 1;
         }
       }
-      for (int64_t i = 0; i < count; ++i)
+      for (const int64_t i : turns(count))
         data<T>(context.output(0))[row * count + i] = static_cast<T>(sums[static_cast<size_t>(i)]);
     }
   });
@@ -119,7 +119,7 @@ std::optional<std::string> fault_of_trees(std::span<const int64_t> nodes, std::s
     if (root < 0 || root >= size) return fmt::format("root {} is none of {} nodes", root, size);
   for (int64_t target : targets)
     if (target < 0 || target >= count) return fmt::format("target {} is none of {}", target, count);
-  for (int64_t i = 0; i < size; ++i) {
+  for (const int64_t i : turns(size)) {
     const auto node = nodes.subspan(static_cast<size_t>(i * kTreeColumns), kTreeColumns);
     if (node[1] == kTreeLeaf) {
       if (node[2] < 0 || node[3] < node[2] || node[3] > weights)

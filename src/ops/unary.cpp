@@ -12,7 +12,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class From, class To, class F>
 void map_elements(const Tensor& x, Tensor& y, F&& f) {
-  for (int64_t i = 0; i < x.count(); ++i) data<To>(y)[i] = f(data<From>(x)[i]);
+  for (const int64_t i : turns(x.count())) data<To>(y)[i] = f(data<From>(x)[i]);
 }
 
 // A kernel from a function double -> double.

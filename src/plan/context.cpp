@@ -19,10 +19,10 @@ Arena make_arena(MemorySpace& space, size_t bytes) {
   if (!space.is_host()) return {space.allocate(bytes), bytes};
   const size_t size = whole_lines(std::max<size_t>(bytes, 1));
   require_memory(size);
-  void* data = allocate_lines(size);
+  std::unique_ptr<void, decltype(&std::free)> data(allocate_lines(size), &std::free);
   if (!data) fail(ErrorKind::out_of_memory, "", "an arena of {} bytes cannot be allocated", bytes);
-  std::memset(data, 0, size);
-  return {data, size};
+  clear_bytes(data.get(), size);
+  return {data.release(), size};
 }
 
 }  // namespace

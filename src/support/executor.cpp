@@ -63,7 +63,6 @@ class Enter {
 
  private:
   Inside before_;
-  NoStopping no_stopping_;  // no exception may leave a chunk
 };
 
 using Body = FunctionRef<void(int chunk, int worker)>;
@@ -166,6 +165,7 @@ class Crew : public Executor {
       const Job job = job_;  // the next job cannot start before the claimed chunk is done
       try {
         const bool stopped = job.stop && (worker == 0 ? job.stop->poll() : job.stop->stopped());
+        const StopHelper helper(job.stop);
         if (!stopped) (*job.body)(job.first + chunk, worker);
       } catch (...) {
         if (!failed_.exchange(true)) fault_ = std::current_exception();

@@ -16,7 +16,8 @@ class Executor {
   /// Number of workers, the caller included; worker indices are 0 .. width()-1. Chunks that one run() executes at the
   /// same time have different workers, so scratch memory of a run may be indexed by worker.
   virtual int width() const = 0;
-  /// Calls body(chunk, worker) for chunk in [0, chunks). Exceptions must not leave `body`.
+  /// Calls body(chunk, worker) for chunk in [0, chunks). An exception that leaves `body` reaches the caller
+  /// when the other chunks are done.
   virtual void run(int chunks, FunctionRef<void(int chunk, int worker)> body) = 0;
 };
 

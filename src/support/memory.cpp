@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace cairn {
 namespace {
+
+constexpr size_t kBytesBetweenStops = size_t{4} << 20;
 
 /// Reads a number from a file: the first word when `key` is empty, else the word behind `key`.
 size_t number_in(const char* path, const std::string& key, size_t fallback) {
@@ -57,6 +61,21 @@ void* allocate_lines(size_t bytes) {
   if (posix_memalign(&data, size >= kHugePage ? kHugePage : kLineBytes, size) != 0) return nullptr;
   if (size >= kHugePage) madvise(data, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return data;
+}
+
+void clear_bytes(void* to, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kBytesBetweenStops) {
+    std::memset(static_cast<char*>(to) + at, 0, std::min(kBytesBetweenStops, bytes - at));
+    stop_point();
+  }
+}
+
+void copy_bytes(void* to, const void* from, size_t bytes) {
+  for (size_t at = 0; at < bytes; at += kBytesBetweenStops) {
+    std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
+                std::min(kBytesBetweenStops, bytes - at));
+    stop_point();
+  }
 }
 
 void require_memory(size_t bytes) {

@@ -17,6 +17,10 @@ size_t available_memory();
 /// Uninitialised memory in whole lines, in huge pages as far as it fills them, which std::free() releases; null when there is none.
 void* allocate_lines(size_t bytes);
 
+/// memset to 0 and memcpy that end early when the work of the thread has to end.
+void clear_bytes(void* to, size_t bytes);
+void copy_bytes(void* to, const void* from, size_t bytes);
+
 /// Throws Error out_of_memory when so many bytes are more than is left. Small amounts are not checked.
 void require_memory(size_t bytes);
 

@@ -11,6 +11,7 @@ namespace {
 
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(50);
 thread_local StopScope* t_scope = nullptr;
+thread_local bool t_helps = false;  // t_scope is another thread's
 
 }  // namespace
 
@@ -55,14 +56,20 @@ double StopScope::seconds_left() const {
 }
 
 void StopScope::check() {
-  if (!poll()) return;
+  if (!(t_helps ? stopped() : poll())) return;
   for (StopScope* scope = this; scope != nullptr; scope = scope->outer_)
     if (scope->reason_.load(std::memory_order_relaxed) == late)
       fail(ErrorKind::cancelled, "", "stopped after {} seconds, the time it was given", scope->request_.max_seconds);
   fail(ErrorKind::cancelled, "", "cancelled");
 }
 
-NoStopping::NoStopping() : before_(std::exchange(t_scope, nullptr)) {}
-NoStopping::~NoStopping() { t_scope = before_; }
+void stop_point_of_work() {
+  t_work_left = kWorkBetweenStops;
+  stop_point();
+}
+
+StopHelper::StopHelper(StopScope* scope)
+    : before_(std::exchange(t_scope, scope)), helped_(std::exchange(t_helps, t_helps || scope != before_)) {}
+StopHelper::~StopHelper() { t_scope = before_, t_helps = helped_; }
 
 }  // namespace cairn

@@ -15,8 +15,8 @@ struct StopRequest {
   void* user = nullptr;
 };
 
-/// While it lives, stop_point() on this thread throws once a condition of the request, or of an enclosing scope, holds.
-/// Executors then skip the remaining chunks of the job that this thread started.
+/// While it lives, stop_point() on this thread throws once a condition of the request, or of an enclosing scope, holds; so
+/// it does on workers of an executor while they run chunks of a job that this thread started.
 class StopScope {
  public:
   explicit StopScope(const StopRequest& request);
@@ -32,7 +32,7 @@ class StopScope {
   bool poll();
   /// The least time left of this and all enclosing scopes; infinite when none has a limit.
   double seconds_left() const;
-  /// Throws Error cancelled when the work has to end. Only on the scope's own thread.
+  /// Throws Error cancelled when the work has to end; calls `interrupted` on the scope's own thread alone.
   void check();
 
  private:
@@ -45,16 +45,17 @@ class StopScope {
   std::atomic<int> reason_{none};
 };
 
-/// While it lives, stop_point() on this thread does nothing: no exception may leave a chunk of an executor.
-class NoStopping {
+/// While it lives, the thread works for another thread's scope (null: for none).
+class StopHelper {
  public:
-  NoStopping();
-  ~NoStopping();
-  NoStopping(const NoStopping&) = delete;
-  NoStopping& operator=(const NoStopping&) = delete;
+  explicit StopHelper(StopScope* scope);
+  ~StopHelper();
+  StopHelper(const StopHelper&) = delete;
+  StopHelper& operator=(const StopHelper&) = delete;
 
  private:
   StopScope* before_;
+  bool helped_;
 };
 
 /// Throws Error cancelled when the work of this thread has to end. Costs about 30 ns.
@@ -62,18 +63,40 @@ inline void stop_point() {
   if (StopScope* scope = StopScope::current()) scope->check();
 }
 
-/// stop_point() for inner loops: checks once in `every` calls of pass().
-class StopPoints {
+/// stop_point() for loops without another: to be told of every piece of work, in units of about a nanosecond; it asks once in
+/// 65,536 of them. The count is the thread's, so that many short loops ask as often as a long one.
+inline constexpr int64_t kWorkBetweenStops = 1 << 16;
+inline thread_local constinit int64_t t_work_left = kWorkBetweenStops;
+void stop_point_of_work();
+// Always inline: files compiled for one instruction set alone use it too.
+[[gnu::always_inline]] inline void stop_point_after(int64_t work) {
+  if ((t_work_left -= work) <= 0) [[unlikely]]
+    stop_point_of_work();
+}
+
+/// The numbers 0 .. count - 1 for the loop of a kernel, each turn of which does so much work:
+/// `for (int64_t row : turns(rows, columns))`.
+template <class Number>
+class turns {
  public:
-  explicit StopPoints(uint32_t every = 1 << 16) : every_(every), left_(every) {}
-  void pass() {
-    if (--left_ != 0) return;
-    left_ = every_;
-    stop_point();
-  }
+  explicit turns(Number count, int64_t work = 1) : count_(count), work_(work < 1 ? 1 : work) {}
+
+  struct Turn {
+    Number i;
+    int64_t work;
+    Number operator*() const { return i; }
+    void operator++() {
+      ++i;
+      stop_point_after(work);
+    }
+    bool operator!=(Number end) const { return i < end; }
+  };
+  Turn begin() const { return {0, work_}; }
+  Number end() const { return count_; }
 
  private:
-  uint32_t every_, left_;
+  Number count_;
+  int64_t work_;
 };
 
 }  // namespace cairn

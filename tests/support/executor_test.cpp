@@ -216,7 +216,6 @@ TEST(Executor, leaves_out_the_chunks_of_work_that_was_ended) {
     std::atomic<int> ran = 0;
     const auto chunk = [&](int, int) {
       if (++ran == 10) cancel = true;
-      EXPECT_NO_THROW(stop_point());  // no exception leaves a chunk
     };
     {
       StopScope scope({.cancel = &cancel});
@@ -226,6 +225,20 @@ TEST(Executor, leaves_out_the_chunks_of_work_that_was_ended) {
     ran = 100;
     executor->run(kChunks, chunk);  // without a scope nothing ends it
     EXPECT_EQ(ran, 100 + kChunks);
+  }
+}
+
+TEST(Executor, work_ends_within_a_long_chunk) {
+  const auto pool = make_pool(3);
+  for (Executor* executor : {pool.get(), &serial_executor()}) {
+    std::atomic<bool> cancel = false;
+    std::atomic<int> ran = 0;
+    StopScope scope({.cancel = &cancel});
+    const auto endless = [&](int, int) {
+      if (++ran == 3 || executor->width() == 1) cancel = true;
+      for (;;) stop_point_after(1000);
+    };
+    EXPECT_THROW(executor->run(3, endless), Error);
   }
 }
 

@@ -128,6 +128,7 @@ int cairn_main(const std::vector<std::string>& arguments) {
   bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   try {
     StopScope limit({.max_seconds = time_limit()});
+    const LastLimit last_limit(time_limit());
     load_libraries();
     return run();
   } catch (const ReportError& error) {

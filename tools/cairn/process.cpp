@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -81,6 +83,23 @@ void end_by_signal(int number) {
   ::raise(number);
 }
 
+char limit_sentence[192];
+
+void end_late(int) {
+  hold_part_files();
+  remove_part_files();
+  (void)!::write(STDERR_FILENO, limit_sentence, std::strlen(limit_sentence));
+  ::_exit(1);
+}
+
+/// Fires once after so many seconds; 0: never.
+void set_timer(double seconds) {
+  const double whole = std::floor(seconds);
+  itimerval value{};
+  value.it_value = {static_cast<time_t>(whole), static_cast<suseconds_t>((seconds - whole) * 1e6)};
+  ::setitimer(ITIMER_REAL, &value, nullptr);
+}
+
 /// A signal that the parent has ignored stays ignored.
 void handle(int number, void (*handler)(int)) {
   struct sigaction before {
@@ -102,6 +121,18 @@ Process::Process(std::string name, int failure) : failure_(failure) {
   check_streams();
   handle_signals();
 }
+
+LastLimit::LastLimit(double seconds) {
+  constexpr double kLongest = 1e8;  // of a timer
+  if (seconds <= 0 || seconds > kLongest) return;
+  const std::string sentence =
+      fmt::format("{} {}: stopped after {} seconds, the time it was given\n", red("error:"), program_name, seconds);
+  sentence.copy(limit_sentence, sizeof limit_sentence - 1);
+  ::signal(SIGALRM, end_late);
+  set_timer(1.25 * seconds + 0.1);
+}
+
+LastLimit::~LastLimit() { set_timer(0); }
 
 int Process::finish(int status) const {
   std::fflush(stdout);

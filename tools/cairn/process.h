@@ -24,4 +24,14 @@ class Process {
   int failure_;
 };
 
+/// Ends the process in a sentence when it works a quarter longer than these seconds (0: any time): what asks nowhere whether it
+/// has to end, a library or the system, cannot overrun the limit either. Half-written files go.
+class LastLimit {
+ public:
+  explicit LastLimit(double seconds);
+  ~LastLimit();
+  LastLimit(const LastLimit&) = delete;
+  LastLimit& operator=(const LastLimit&) = delete;
+};
+
 }  // namespace cairn::cli

@@ -59,9 +59,10 @@ inline const Node* single_node(const Group& group, std::string_view name) {
 /// operations.
 template <class Body>
 void for_ranges(Executor& executor, int64_t count, int64_t work, Body&& body) {
-  constexpr int64_t kLeastWork = 16 << 10;
+  constexpr int64_t kLeastWork = 16 << 10, kMostWork = 4 << 20;  // a run that has to end waits for no chunk
   const int64_t least = std::max<int64_t>(1, kLeastWork / std::max<int64_t>(1, work));
-  const int64_t each = std::max(least, (count + executor.width() * 8 - 1) / (executor.width() * 8));
+  const int64_t most = std::max<int64_t>(least, kMostWork / std::max<int64_t>(1, work));
+  const int64_t each = std::clamp((count + executor.width() * 8 - 1) / (executor.width() * 8), least, most);
   executor.run(static_cast<int>((count + each - 1) / each),
                [&](int chunk, int) { body(chunk * each, std::min(count, (chunk + 1) * each)); });
 }

@@ -8,6 +8,7 @@
 
 #include "engines/cpu/vector_loops.h"
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -46,7 +47,8 @@ int matrix_steps(int64_t length) {
   int best = kMatrixRows;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (int steps = kMatrixRows; steps > 0; --steps)
-    if (const int64_t cost = length / steps + (length % steps ? kGathering : 0); cost < least) least = cost, best = steps;
+    if (const int64_t cost = length / steps + (length % steps ? kGathering : 0); cost < least)
+      least = cost, best = steps;
   return best;
 }
 
@@ -368,12 +370,13 @@ void Conv::multiply(int panel, int first_tile, int last_tile, const float* x, co
   for (int i = first_tile; i < last_tile; ++i) {
     const Tile& tile = tiles_[static_cast<size_t>(i)];
     const int64_t c = tile.c + panel * width_;
+    stop_point_after(spec_.taps() * spec_.ic);
     (tail ? tile.tail : tile.whole)(
         x + tile.a, b, static_cast<char*>(y) + c * y_bytes, bias + panel * width_ * bias_rows(),
         static_cast<const char*>(residual) + c * residual_bytes,
-        far_pixels                ? static_cast<const void*>(x + tiles_[static_cast<size_t>(std::min(i + 1, last_tile - 1))].a)
-        : tail                    ? b
-                                  : b + panel_floats_ * static_cast<size_t>(std::ssize(tiles_) + i) / tiles_.size());
+        far_pixels ? static_cast<const void*>(x + tiles_[static_cast<size_t>(std::min(i + 1, last_tile - 1))].a)
+        : tail     ? b
+                   : b + panel_floats_ * static_cast<size_t>(std::ssize(tiles_) + i) / tiles_.size());
   }
 }
 
@@ -424,10 +427,10 @@ void Conv::expand_and_run(Executor& executor, const void* x, FunctionRef<void(in
 }
 
 std::string Conv::describe() const {
-  const std::string narrow =
-      is_narrow(spec_.x_form) || spec_.narrow.acts()
-          ? fmt::format(", {}{} to {}", to_string(spec_.x_form), pairs() ? " in pairs" : "", to_string(spec_.narrow.result))
-          : "";
+  const std::string narrow = is_narrow(spec_.x_form) || spec_.narrow.acts()
+                                 ? fmt::format(", {}{} to {}", to_string(spec_.x_form), pairs() ? " in pairs" : "",
+                                               to_string(spec_.narrow.result))
+                                 : "";
   const std::string rounded = is_narrow(spec_.precision) ? ", weights rounded" : "";
   return fmt::format("{}x{} {}, {} of {} tiles and {} of {} panels a chunk{}{}", most_pixels_, width_,
                      matrix_registers_ ? "amx" : to_string(isa_), tiles_per_chunk_, tiles_.size(), panels_per_chunk_,

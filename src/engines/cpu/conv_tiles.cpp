@@ -4,6 +4,7 @@
 
 #include "engines/cpu/conv.h"
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -152,7 +153,7 @@ bool Conv::is_inside(int64_t pixel, int64_t tap) const {
 
 std::string Conv::tap_set(int64_t pixel) const {
   std::string set(static_cast<size_t>(spec_.taps()), '0');
-  for (int64_t tap = 0; tap < spec_.taps(); ++tap)
+  for (const int64_t tap : turns(spec_.taps(), 8))
     if (is_inside(pixel, tap)) set[static_cast<size_t>(tap)] = '1';
   return set;
 }
@@ -218,7 +219,7 @@ Conv::Functions Conv::make_functions(int64_t first, int64_t pixels) {
   tile.rows.resize(static_cast<size_t>(s.kd * s.kh));
   for (int64_t i = first; i < first + pixels; ++i)
     tile.pixel_bytes.push_back(s.transposed_x ? (i - first) * 4 : (offset_of(i) - offset_of(first)) * 4);
-  for (int64_t k = 0; k < s.taps(); ++k) {
+  for (const int64_t k : turns(s.taps(), 8 * pixels)) {
     const int64_t kx = k % s.kw;
     uint32_t inside = 0;
     for (int64_t i = 0; i < pixels; ++i)

@@ -13,6 +13,7 @@
 #include "engines/cpu/tile_jit.h"
 #include "ops/shapes.h"
 #include "support/function_ref.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -46,8 +47,8 @@ class KernelGradient {
   }
   /// The product of x [rows, in], transposed, with dy [rows, out]: the case of one tap.
   KernelGradient(int64_t rows, int64_t in, int64_t out, Form x_form, Form dy_form, int threads, bool finishes = false)
-      : threads_(threads), finishes_(finishes), x_form_(x_form), dy_form_(dy_form), groups_(1), images_(1), in_(in), out_(out), x_pixel_(in),
-        x_row_(in), x_image_(rows * in) {
+      : threads_(threads), finishes_(finishes), x_form_(x_form), dy_form_(dy_form), groups_(1), images_(1), in_(in),
+        out_(out), x_pixel_(in), x_row_(in), x_image_(rows * in) {
     SlideSpec slide;
     slide.h = slide.oh = rows;
     pair_pixels(slide);
@@ -80,10 +81,12 @@ class KernelGradient {
   }
 
  private:
-  static constexpr int64_t kBlockPixels = 448;   // pixels of dy in a block, which stay in caches; sums are loaded once a block
-  static constexpr int64_t kParts = 8;           // most parts of the blocks that have sums of their own
+  static constexpr int64_t kBlockPixels =
+      448;                              // pixels of dy in a block, which stay in caches; sums are loaded once a block
+  static constexpr int64_t kParts = 8;  // most parts of the blocks that have sums of their own
   static constexpr int64_t kSumBytes = 2 << 20;  // bound of the sums of all parts
-  static constexpr int64_t kCacheBytes = 512 << 10;  // of a chunk's packed data and sums, which stay in the second-level cache
+  static constexpr int64_t kCacheBytes =
+      512 << 10;  // of a chunk's packed data and sums, which stay in the second-level cache
 
   static size_t lines(int64_t floats) { return static_cast<size_t>(ceil_div(floats, 16) * 16); }
 
@@ -267,8 +270,7 @@ class KernelGradient {
   }
   /// Of a unit's sums.
   int64_t place(const Chunk& chunk, int64_t panel, int64_t tile, int64_t tap) const {
-    if (!sums_apart_)
-      return (tap * positions_ + tile_at(tile).first) * out_ + chunk.group * out_each_ + panel * width_;
+    if (!sums_apart_) return (tap * positions_ + tile_at(tile).first) * out_ + chunk.group * out_each_ + panel * width_;
     const Range rows = rows_of(chunk);
     return ((tap - chunk.taps.first) * rows.size() + tile_at(tile).first - rows.first) * sum_row_ +
            (panel - chunk.panels.first) * width_;
@@ -382,7 +384,7 @@ class KernelGradient {
     std::map<std::array<int64_t, 3>, std::vector<TileFunction>> made;  // by the tap's column and the rows
     for (int64_t ky = 0; ky < kh; ++ky)
       for (int64_t kx = 0; kx < (by_rows_ ? 1 : kw); ++kx)
-        for (int64_t block = 0; block < blocks(); ++block) {
+        for (const int64_t block : turns(blocks(), 64)) {
           const Range x_rows = rows_[static_cast<size_t>(block)];
           const Reach rows = reach_of(block * block_rows_, std::min(oh_, (block + 1) * block_rows_), h_, slide.stride_h,
                                       ky * slide.dilation_h - slide.pad_top);

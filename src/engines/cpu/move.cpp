@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kBlock = kLanes;           // side of square blocks, whose cache lines stay in the first-level cache
 constexpr int64_t kPixels = 2048;            // rows of a block that makes pixels of three planes
 constexpr int64_t kLeastElements = 8 << 10;  // fewest elements of a chunk that is worth scheduling
+constexpr int64_t kMostElements = 4 << 20;   // most of one, so that a run that has to end waits for no chunk
 
 }  // namespace
 
@@ -181,7 +182,8 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
 
 void StridedCopy::run(Executor& executor, const void* x, void* y) const {
   const int64_t elements = std::max<int64_t>(1, columns_.size * std::min(rows_.size, block_rows_));
-  const int64_t each = std::max<int64_t>({1, kLeastElements / elements, blocks_ / (executor.width() * 8)});
+  const int64_t least = std::max<int64_t>(1, kLeastElements / elements);
+  const int64_t each = std::clamp(blocks_ / (executor.width() * 8), least, std::max(least, kMostElements / elements));
   executor.run(static_cast<int>((blocks_ + each - 1) / each), [&](int chunk, int) {
     const auto move = [&](auto element) {
       using T = decltype(element);
@@ -319,7 +321,8 @@ void AxisCopy::copy_piece(const Piece& piece, const char* x, char* y) const {
 void AxisCopy::run(Executor& executor, const void* x, void* y) const {
   if (row_bytes_ == 0 || rows_ == 0) return;
   const int64_t least = std::max<int64_t>(1, kLeastElements * 4 / row_bytes_);
-  const int64_t each = std::max(least, rows_ / (executor.width() * 8));
+  const int64_t most = std::max(least, kMostElements * 4 / row_bytes_);
+  const int64_t each = std::clamp(rows_ / (executor.width() * 8), least, most);
   executor.run(static_cast<int>((rows_ + each - 1) / each), [&](int chunk, int) {
     const int64_t first = chunk * each, last = std::min(rows_, first + each);
     Odometer place(outer_sizes_, first);

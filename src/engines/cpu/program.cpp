@@ -140,9 +140,8 @@ const ElementwiseProgram::Row* ElementwiseProgram::find(const Node& node) {
 
 ElementInstruction ElementwiseProgram::instruction_of(const Node& node) {
   const Row& row = *find(node);
-  return {.op = row.op,
-          .low = row.low ? number_of(node, row.low) : 0,
-          .high = row.high ? number_of(node, row.high) : 0};
+  return {
+      .op = row.op, .low = row.low ? number_of(node, row.low) : 0, .high = row.high ? number_of(node, row.high) : 0};
 }
 
 bool ElementwiseProgram::takes(const Node& node) {
@@ -556,8 +555,7 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
   }
 }
 
-void ElementwiseProgram::interpret(const void* const* inputs, void* const* outputs, int64_t first,
-                                   int64_t last) const {
+void ElementwiseProgram::interpret(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const {
   alignas(64) float registers[kMostRegisters * kTile];
   uint64_t direct = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -566,15 +564,15 @@ void ElementwiseProgram::interpret(const void* const* inputs, void* const* outpu
     if (targets_[i].full && targets_[i].form == Form::floats && (is_last || !shared)) direct |= uint64_t{1} << i;
   }
   load_singles(inputs, registers);
-  for (; first < last; first += kTile) run_tile(inputs, outputs, direct, first, std::min(kTile, last - first), registers);
+  for (; first < last; first += kTile)
+    run_tile(inputs, outputs, direct, first, std::min(kTile, last - first), registers);
 }
 
 void ElementwiseProgram::run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const {
   const int64_t tiles = (count_ + kTile - 1) / kTile;
-  const int64_t each = std::max<int64_t>(16, tiles / (executor.width() * 8)) * kTile;
-  executor.run(static_cast<int>((count_ + each - 1) / each), [&](int index, int) {
-    interpret(inputs, outputs, index * each, std::min(count_, (index + 1) * each));
-  });
+  const int64_t each = std::clamp<int64_t>(tiles / (executor.width() * 8), 16, kMostChunk / kTile) * kTile;
+  executor.run(static_cast<int>((count_ + each - 1) / each),
+               [&](int index, int) { interpret(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
 }
 
 // Computes elements [first, last) with the generated code, in pieces in which every operand is contiguous or one
@@ -626,7 +624,8 @@ void ElementwiseProgram::run_chunk(const void* const* inputs, void* const* outpu
 }
 
 void ElementwiseProgram::run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const {
-  const int64_t each = std::max<int64_t>(16, (count_ / (executor.width() * 8) + tile_ - 1) / tile_) * tile_;
+  const int64_t wanted = (count_ / (executor.width() * 8) + tile_ - 1) / tile_;
+  const int64_t each = std::clamp<int64_t>(wanted, 16, std::max<int64_t>(16, kMostChunk / tile_)) * tile_;
   executor.run(static_cast<int>((count_ + each - 1) / each),
                [&](int index, int) { run_chunk(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
 }

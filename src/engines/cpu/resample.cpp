@@ -86,6 +86,7 @@ void pool_row(const SlideSpec& s, int64_t number, const float* x, float* y) {
         s.count_padding ? slices.padded * rows.padded * columns.padded : slices.count * rows.count * columns.count;
     const float* from = x + (((image * s.d + slices.first) * s.h + rows.first) * s.w + columns.first) * s.channels;
     float* to = y + (number * s.ow + column) * s.channels;
+    stop_point_after(slices.count * rows.count * columns.count * s.channels);
     for (int64_t at = 0; at < s.channels; at += kBlockChannels)
       pool_window(s.work == WindowWork::maximum, window, std::min(kBlockChannels, s.channels - at),
                   static_cast<float>(count), from + at, to + at);

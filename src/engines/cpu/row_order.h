@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "engines/cpu/call_step.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -62,7 +63,8 @@ class RowOrder {
     });
     ends += (chunks - 1) * kParts;
     args.executor.run(kParts, [&](int part, int) {
-      for (int64_t k = part > 0 ? ends[part - 1] : 0; k < ends[part]; ++k) body(order[k], rows[order[k]]);
+      for (int64_t k = part > 0 ? ends[part - 1] : 0; k < ends[part]; ++k)
+        body(order[k], rows[order[k]]), stop_point_after(bytes_);
     });
     return true;
   }

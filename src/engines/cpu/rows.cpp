@@ -393,7 +393,7 @@ std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext&) {
       for_each(args.executor, rows.outer * rows.inner, rows.size, [&](int64_t row) {
         const int64_t base = row / rows.inner * rows.size * rows.inner + row % rows.inner;
         Sum<T> sum = 0;
-        for (int64_t i = 0; i < rows.size; ++i) {
+        for (const int64_t i : turns(rows.size)) {
           const int64_t at = base + (backwards ? rows.size - 1 - i : i) * rows.inner;
           const Sum<T> before = sum;
           if constexpr (kIsFloat<T>)

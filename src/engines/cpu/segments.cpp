@@ -10,6 +10,7 @@
 #include "engines/cpu/row_order.h"
 #include "ops/combine.h"
 #include "support/memory.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -340,7 +341,7 @@ class DifferentElements {
     auto* table = static_cast<int32_t*>(workspace);
     std::fill_n(table, slots_, -1);
     int32_t found = 0;
-    for (int64_t i = 0; i < count; ++i) {
+    for (const int64_t i : turns(count, 8)) {
       const auto value = static_cast<Compute<T>>(x[i]);
       uint64_t slot = bits_of(value) * kSpread >> 32 & (slots_ - 1);
       while (table[slot] >= 0 && static_cast<Compute<T>>(values[table[slot]]) != value)
@@ -373,7 +374,7 @@ template <class T>
 int64_t find_by_table(const T* x, int64_t count, int64_t below, int32_t* table, T* values, int64_t* index) {
   std::fill_n(table, below, -1);
   int32_t found = 0;
-  for (int64_t i = 0; i < count; ++i) {
+  for (const int64_t i : turns(count, 2)) {
     int32_t& place = table[x[i]];
     if (place < 0) values[found] = x[i], place = found++;
     index[i] = place;

@@ -9,8 +9,11 @@
 #include "engines/cpu/plain_tile.h"
 #include "engines/cpu/tile_code.h"
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace cairn {
+
+constexpr int64_t kEmitWork = 256;  // nanoseconds to write a step's code
 
 namespace {
 
@@ -74,7 +77,8 @@ struct VectorTile final : TileCode {
   // The stack holds the sum of the blocks so far, of a single run from the first block on, and behind it that of whole groups of blocks.
   void start_blocks() {
     has_groups_ = !layout().scaled() && std::ranges::any_of(spec_.rows, [&](auto& row) {
-      return std::ranges::any_of(row, [&](const TapRun& run) { return run.length > kBlocksTogether * spec_.block_steps; });
+      return std::ranges::any_of(row,
+                                 [&](const TapRun& run) { return run.length > kBlocksTogether * spec_.block_steps; });
     });
     push(rbp);
     push(r12);
@@ -196,6 +200,7 @@ struct VectorTile final : TileCode {
   }
 
   void emit_step(int step, uint32_t pixels) {
+    stop_point_after(kEmitWork);
     for (int j = 0; j < vectors_; ++j) load_row(j, step);
     fetch_ahead(step);
     for (int i = 0; i < pixels_; ++i) {
@@ -277,7 +282,8 @@ struct VectorTile final : TileCode {
   /// Steps of k per loop iteration: beside many products the loop's own instructions do not show, and less code is made sooner.
   int unroll_of(uint32_t pixels) const {
     const int products = std::popcount(pixels) * vectors_;
-    if (integers() || spec_.stored != Stored::floats || spec_.ahead_lines) return kUnroll;  // which fetch a part of a line a step
+    if (integers() || spec_.stored != Stored::floats || spec_.ahead_lines)
+      return kUnroll;  // which fetch a part of a line a step
     return products >= 12 ? 2 : kUnroll;
   }
 

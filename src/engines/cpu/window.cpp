@@ -11,6 +11,7 @@
 #include "engines/cpu/kernel_store.h"
 #include "engines/cpu/slide_tile.h"
 #include "support/error.h"
+#include "support/stop.h"
 
 namespace cairn {
 
@@ -70,8 +71,7 @@ std::string key_of(const SlideSpec& spec, Isa isa) {
 class Slide::Code final : public FormCode {
  public:
   Code(const SlideSpec& spec, Isa isa, const SlideTile& tile)
-      : FormCode(isa, isa == Isa::avx512 && machine_has_brain_products(),
-                 static_cast<int>(spec.channels % lanes(isa))),
+      : FormCode(isa, isa == Isa::avx512 && machine_has_brain_products(), static_cast<int>(spec.channels % lanes(isa))),
         spec_(spec), wide_(isa == Isa::avx512), tile_(tile) {
     Xbyak::Label loop, rest, end;
     mov(r10, ptr[rsp + 8]);
@@ -311,7 +311,7 @@ void Slide::add_tile(int64_t first, int64_t pixels, std::unordered_map<std::stri
     tile.pixel_bytes.push_back((rows * s.w + columns) * pixel_bytes);
   }
   std::vector<int64_t> counts(static_cast<size_t>(pixels), 0);
-  for (int64_t k = 0; k < s.taps(); ++k) {
+  for (const int64_t k : turns(s.taps(), 8 * pixels)) {
     const int64_t kz = k / (s.kh * s.kw), ky = k / s.kw % s.kh, kx = k % s.kw;
     const int64_t z = slice * s.stride_d + kz * s.dilation_d - s.pad_front;
     SlideTap tap{((kz * s.dilation_d * s.h + ky * s.dilation_h) * s.w + kx * s.dilation_w) * pixel_bytes, 0};
@@ -380,6 +380,7 @@ void Slide::run(Executor& executor, const void* x, const float* packed, const fl
     for (int64_t i = first; i < std::min(all, first + tiles_per_chunk); ++i) {
       const Tile& tile = tiles_[static_cast<size_t>(i % tiles)];
       const int64_t image = i / tiles;
+      stop_point_after(spec_.taps() * lane * (end - start));
       const int64_t from = image * spec_.pixels() * spec_.in_channels() + tile.x + channel / spec_.multiplier;
       const int64_t to = image * spec_.out_pixels() * spec_.channels + tile.y + channel;
       run_tile(tile, place(x, from, spec_.x_form), packed ? packed + start * packed_step : nullptr,
