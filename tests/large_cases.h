@@ -46,7 +46,7 @@ void for_large_cases(const OpDef& op, double least, int64_t most, SecondsOf&& se
     const OpCase small = parse_case(op, text);
     std::vector<int64_t> sizes;
     for (const Type& type : small.types)
-      for (int64_t size : type.is_tensor() ? type.shape.sizes() : Dims())
+      for (int64_t size : type.is_tensor() ? type.shape.sizes() : std::vector<int64_t>())
         if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
     for (int64_t size : sizes)
       for (int64_t factor = 64; factor <= most; factor *= 8) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "support/error.h"
+#include "support/stop.h"
 #include "support/utf8.h"
 
 namespace cairn {
@@ -476,6 +477,7 @@ std::optional<Pattern::Places> Pattern::search(std::string_view text, size_t fro
     if (!found && (!whole || at == from)) follow(now, 0, text, at, Places(2 * static_cast<size_t>(groups_ + 1), kNone));
     if (now.list.empty() && (found || whole)) break;
     const auto [value, size] = at < text.size() ? character(text.substr(at)) : std::pair<uint32_t, size_t>{0, 1};
+    stop_point_after(32 + std::ssize(steps_) / 64 + 64 * std::ssize(now.list));
     next.list.clear();
     next.seen.assign(steps_.size(), false);
     for (auto& [number, places] : now.list) {

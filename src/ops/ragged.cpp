@@ -182,7 +182,7 @@ void ragged_range(KernelContext& context) {
     auto* to = data<T>(context.allocate(1, context.input(0).dtype(), {splits[rows]}));
     for (const int64_t row : turns(rows)) {
       T value = at(0, row);
-      for (int64_t i = splits[row]; i < splits[row + 1]; ++i) {
+      for (int64_t i = splits[row]; i < splits[row + 1]; ++i, stop_point_after(1)) {
         *to++ = value;
         if constexpr (kIsFloat<T>)
           value = T(static_cast<Compute<T>>(value) + static_cast<Compute<T>>(at(2, row)));
@@ -225,7 +225,7 @@ void ragged_gather(KernelContext& context) {
     std::vector<std::pair<int64_t, int64_t>> inner;
     Dims made{0};
     for (auto [begin, end] : ranges)
-      for (int64_t row = begin; row < end; ++row) {
+      for (int64_t row = begin; row < end; ++row, stop_point_after(4)) {
         if (row < 0 || row + 1 >= std::ssize(splits))
           context.fail("index {} is outside of {} rows", row, splits.size() - 1);
         inner.emplace_back(splits[static_cast<size_t>(row)], splits[static_cast<size_t>(row) + 1]);
@@ -279,7 +279,7 @@ void ragged_to_sparse(KernelContext& context) {
     std::vector<Dims> inner;
     for (size_t row = 0; row + 1 < each.size(); ++row) {
       longest = std::max(longest, each[row + 1] - each[row]);
-      for (int64_t i = each[row]; i < each[row + 1]; ++i) {
+      for (int64_t i = each[row]; i < each[row + 1]; ++i, stop_point_after(64)) {
         inner.push_back(index[row]);
         inner.back().push_back(i - each[row]);
       }
@@ -292,7 +292,7 @@ void ragged_to_sparse(KernelContext& context) {
   const Dims strides = strides_of(part);
   auto* to = data<int64_t>(context.allocate(0, kI64, {values.count(), std::ssize(dims)}));
   for (const Dims& row : index)
-    for (int64_t i = 0; i < count_of(part); ++i) {
+    for (int64_t i = 0; i < count_of(part); ++i, stop_point_after(8)) {
       to = std::copy(row.begin(), row.end(), to);
       for (size_t d = 0; d < part.size(); ++d) *to++ = i / strides[d] % part[d];
     }

@@ -123,6 +123,7 @@ void text_characters(KernelContext& context) {
   for (size_t row = 0; row < from.size(); ++row) {
     for (std::string_view rest = from[row]; !rest.empty();) {
       const size_t size = utf8_size(rest);
+      stop_point_after(16);
       found.emplace_back(size == 0 ? std::string_view("\xef\xbf\xbd") : rest.substr(0, size));
       rest.remove_prefix(std::max<size_t>(size, 1));
     }
@@ -163,7 +164,8 @@ class NGrams {
     const auto count = static_cast<int64_t>(words.size());
     for (int64_t width : widths_) {
       const int64_t pad = pad_ < 0 ? width - 1 : std::min(pad_, width - 1);
-      for (int64_t first = -pad; first + width <= count + pad; ++first) into.push_back(joined(words, first, width));
+      for (int64_t first = -pad; first + width <= count + pad; ++first, stop_point_after(32 * width))
+        into.push_back(joined(words, first, width));
     }
     if (preserve_ && into.size() == before && count > 0) {
       const int64_t pad = pad_ < 0 ? 0 : pad_;
