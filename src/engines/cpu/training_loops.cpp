@@ -287,6 +287,7 @@ void depthwise_input_gradient(Executor& executor, const SlideSpec& s, const floa
     const float *from = dy + image * s.out_pixels() * s.channels + at * filters, *weights = kernel + at * filters;
     for (int64_t pixel = 0; pixel < s.pixels(); ++pixel) std::fill_n(to + pixel * channels, count, 0.f);
     each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
+      stop_point_after(kSlice);
       add_products(count, filters, from + out * s.channels, weights + tap * s.channels, to + in * channels);
     });
   });
@@ -307,6 +308,7 @@ void depthwise_kernel_gradient(Executor& executor, const SlideSpec& s, const flo
     const float* from = x + image * s.pixels() * channels + at;
     const float* gradient = dy + image * s.out_pixels() * s.channels + at * filters;
     each_product(s, [&](int64_t in, int64_t out, int64_t tap) {
+      stop_point_after(kSlice);
       if (filters == 1)
         add_products(count, 1, from + in * channels, gradient + out * s.channels, to + tap * s.channels);
       else
