@@ -2,10 +2,12 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import cairn
+import hostile_files
 import numpy as np
 import pytest
 
@@ -146,3 +148,34 @@ def test_memory_of_shapes_is_bounded(tmp_path):
     for n in range(300, 3000):
         model.run(np.zeros((n, 4), "float32"))
     assert pages() - before < 16 << 20
+
+
+@pytest.mark.parametrize("kind", hostile_files.KINDS)
+def test_a_run_of_any_kind_ends_at_its_limit(tmp_path, kind):
+    _, done = hostile_files.run(tmp_path, kind, 0.3)
+    text = " ".join(line for line in done.stderr.splitlines() if line.startswith("error: "))
+    assert done.returncode == 1 and re.match(
+        r"error: run: (stopped after 0.3 seconds, the time it was given|the run takes about \de\+\d+ operations|.* of memory are needed)",
+        text), done.stderr  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["product", "suppression", "sorting"])
+def test_reading_a_model_without_inputs_ends_at_its_limit(tmp_path, kind):
+    path = tmp_path / "folded.ir"
+    path.write_text(hostile_files.text_of(kind, folded=True))
+    with pytest.raises(cairn.Error, match="stopped after 0.3 seconds|memory are needed|operations") as caught:
+        cairn.load(path, max_seconds=0.3).run(max_seconds=0.3)
+    assert caught.value.kind in ("cancelled", "out_of_memory")
+
+
+def test_the_estimate_of_a_run_leaves_out_taps_beyond_the_image(tmp_path):
+    path = tmp_path / "pool.ir"
+    path.write_text("""module @m {
+  func @main(%x: f32[1, 4, 4, 1]) -> (%y: f32[1, 4, 4, 1]) {
+    %y = max_pool2d %x {window = [2147483647, 2147483647], padding = same} : f32[1, 4, 4, 1]
+    return %y
+  }
+}
+""")
+    done = _run("run", path, "--max-seconds", "20")
+    assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@
 #include "engines/cpu/isa.h"
 #include "engines/cpu/taps.h"
 #include "engines/cpu/vector_loops.h"
+#include "support/stop.h"
 
 namespace cairn {
 
