@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "support/error.h"
+#include "support/fault.h"
 #include "support/process_state.h"
 #include "support/sha256.h"
 
@@ -68,7 +69,13 @@ Hub::Hub(Socket listener, Socket own, std::string token, int size, double connec
   first.nonce = random_hex(16);
   first.until = open_until_;
   send_frame(first.socket, {{"greets", kGreets}, {"nonce", first.nonce}});
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] {
+    try {
+      serve();
+    } catch (...) {  // memory ran out
+      end();
+    }
+  });
 }
 
 Hub::~Hub() {
@@ -265,6 +272,16 @@ void Hub::fault(const std::string& text, int rank) {
   inquiry_.reset();
   fault_ = {{"type", "fault"}, {"text", text}, {"rank", rank}};
   tell_all(fault_);
+}
+
+void Hub::end() {
+  try {
+    fault(fmt::format("the meeting point of the ranks ended: {}", current_fault().what()), 0);
+  } catch (...) {  // the closed sockets tell the ranks that it is gone
+  }
+  guests_.clear();
+  for (Seat& seat : seats_) seat.socket.close();
+  listener_.close();
 }
 
 void Hub::late_comers() {

@@ -72,6 +72,7 @@ class Hub {
   void tell_all(const Json& message);
   void fault(const std::string& text, int rank);
   void late_comers();
+  void end();  // in a catch block: tells all and leaves them
 
   Socket listener_, wake_, woken_;
   const std::string token_;
