@@ -113,9 +113,17 @@ void handle_signals() {
   handle(SIGXFSZ, [](int) {});  // the write fails with EFBIG; a program that we start finds the default again
 }
 
+/// The stack as far as kernels need it: where memory is limited, a stack that has to grow ends the process without a word.
+[[gnu::noinline]] void grow_stack() {
+  constexpr size_t kBytes = 512 << 10, kPage = 4096;
+  char pages[kBytes];
+  for (size_t at = 0; at < kBytes; at += kPage) static_cast<volatile char*>(pages)[at] = 0;
+}
+
 }  // namespace
 
 Process::Process(std::string name, int failure) : failure_(failure) {
+  grow_stack();
   take_closed_numbers();
   name.copy(program_name, sizeof program_name - 1);
   check_streams();
