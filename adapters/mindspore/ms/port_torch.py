@@ -182,9 +182,16 @@ def randint(low, high=None, size=None, *, dtype=torch.int64, generator=None, **_
     return torch.from_numpy(np.asarray(stream(generator).randint(low, high, tuple(size)))).to(dtype)
 
 
-def uniform_(self, a=0.0, b=1.0, *, generator=None):
-    with torch.no_grad():
-        return self.copy_(torch.from_numpy(stream(generator).uniform(a, b, tuple(self.shape))))
+def uniform_in_place(plain):
+    """Tensor.uniform_ of the script's own; PyTorch's initialisers draw elsewhere, as those of MindSpore do."""
+
+    def uniform_(self, a=0.0, b=1.0, *, generator=None):
+        if sys._getframe(1).f_globals["__name__"].startswith("torch."):
+            return plain(self, a, b, generator=generator)
+        with torch.no_grad():
+            return self.copy_(torch.from_numpy(stream(generator).uniform(a, b, tuple(self.shape))))
+
+    return uniform_
 
 
 def sample(self, sample_shape=()):
@@ -213,7 +220,7 @@ def draw_from_numpy():
     )
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         kind.forward = layer_by_layer(kind.forward)
-    torch.Tensor.uniform_ = uniform_
+    torch.Tensor.uniform_ = uniform_in_place(torch.Tensor.uniform_)
     functional = torch.nn.functional
     functional.scaled_dot_product_attention = attention(functional.scaled_dot_product_attention)
     torch.nn.functional.dropout = dropout

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 class Trainer:
     def __init__(self):
-        self.net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.ReLU(), nn.Linear(8, 1))
         self.heads = [nn.Linear(1, 1), nn.Linear(1, 1)]
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1, momentum=0.9)
         self.first = torch.optim.Adam(self.heads[0].parameters(), lr=0.01)
