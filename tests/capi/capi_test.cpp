@@ -366,10 +366,11 @@ std::string output_of(const std::string& command) {
 TEST(Convert, ReportsWhatTheReferenceEngineDoes) {
   const std::string folder = ::testing::TempDir(), source = folder + "special.txt", output = folder + "special.om";
   std::ofstream(source) << R"(module @m {
-  source 0 = "tf" "slow" "Lgamma" ""
-  func @main(%x: f32[8, 4096]) -> (%y: f32[8, 4096]) {
-    %s = log_gamma %x : f32[8, 4096] #0
-    %y = tanh %s : f32[8, 4096]
+  source 0 = "tf" "slow" "Dilation2D" ""
+  func @main(%x: f32[8, 64, 64, 1]) -> (%y: f32[8, 64, 64, 1]) {
+    %k = constant {value = f32[2, 2, 1] (0, 0, 0, 0)} : f32[2, 2, 1]
+    %s = dilation2d %x, %k {padding = same} : f32[8, 64, 64, 1] #0
+    %y = tanh %s : f32[8, 64, 64, 1]
     return %y
   }
 }
@@ -380,13 +381,13 @@ TEST(Convert, ReportsWhatTheReferenceEngineDoes) {
   cairn_free_text(text);
   const auto& reference = report["reference"];
   ASSERT_EQ(reference["steps"].size(), 1u) << report.dump(1);
-  EXPECT_EQ(reference["steps"][0]["op"], "log_gamma");
+  EXPECT_EQ(reference["steps"][0]["op"], "dilation2d");
   EXPECT_EQ(reference["steps"][0]["node"], "slow");
   EXPECT_EQ(reference["steps"][0]["reason"], "cpu has no kernel of it");
   EXPECT_GT(reference["of_flops"].get<double>(), 0);
   EXPECT_GT(reference["of_seconds"].get<double>(), 0.5);
   ASSERT_EQ(report["notes"].size(), 1u);
-  EXPECT_NE(report["notes"][0].get<std::string>().find("log_gamma of f32[8, 4096] at slow"), std::string::npos);
+  EXPECT_NE(report["notes"][0].get<std::string>().find("dilation2d of f32[8, 64, 64, 1], f32[2, 2, 1] at slow"), std::string::npos);
 }
 
 TEST(Cluster, RowsTellWhatOperatorsTouchAndCost) {
