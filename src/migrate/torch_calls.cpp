@@ -235,7 +235,8 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
       if (size_t at = text.rfind(ending);
           kind == Kind::string && at != text.npos && at + ending.size() + 1 >= text.size())
         return text.substr(0, at) + ".ckpt" + text.substr(at + ending.size());
-    return text;
+    const bool may_be_path = kind == Kind::identifier || kind == Kind::attribute || kind == Kind::binary_operator;
+    return may_be_path && torch.file.holds("pathlib") ? "str(" + text + ")" : text;  // which MindSpore refuses
   }
   return text;
 }
@@ -462,6 +463,16 @@ NodeId owner_of_gradient(const Syntax& syntax, NodeId node) {
   return (member == "data" || member == "detach") && is_gradient(syntax, object) ? object : kNoNode;
 }
 
+// for p in net.parameters(), also through zip: frozen parameters are among them.
+bool is_iterated(const Syntax& syntax, NodeId call) {
+  const NodeId outer = syntax.parent(syntax.parent(call));
+  const std::string_view callee = syntax.text(syntax.child(outer, Field::function));
+  if (callee == "zip" || callee == "enumerate" || callee == "list") call = outer;
+  const NodeId loop = syntax.parent(call);
+  return (syntax.kind(loop) == Kind::for_statement || syntax.kind(loop) == Kind::for_in_clause) &&
+         syntax.child(loop, Field::right) == call;
+}
+
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
 bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) {
   const TorchRow& row = *found.row;
@@ -479,6 +490,13 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
     NodeId outer = syntax.parent(syntax.parent(call));
     if (name.ends_with(":parameters") && syntax.text(syntax.child(outer, Field::function)) == "next")
       target = "iter(" + target + ")";
+    else if (name.ends_with(":requires_grad_") && is_statement(syntax, call) &&
+             is_loop_variable(syntax, syntax.child(syntax.child(call, Field::function), Field::object))) {
+      const std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
+      target = "$self.requires_grad = " + (arguments.empty() ? "True" : torch.rendered(arguments[0]));
+    }
+    else if (name.ends_with(":parameters") && is_iterated(syntax, call) && torch.file.holds("requires_grad"))
+      target = "parameters_of($self)";
     if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
       if (!target.starts_with("$self = ")) return false;
       target.erase(0, 8);
