@@ -20,7 +20,9 @@ static int join(void) {
 static void leave(void) { MPI_Finalize(); }
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 static void prepare(int64_t count) { (void)count; }
-static void all_reduce(int64_t count) { MPI_Allreduce(MPI_IN_PLACE, x, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
+static void all_reduce(int64_t count) {
+  MPI_Allreduce(MPI_IN_PLACE, x, (int)count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
 #else
 #include "cairn/job.h"
 

@@ -178,8 +178,8 @@ class Model {
   /// Sequences and optionals, which are several ports each, are packed and unpacked in Python.
   nb::dict run(nb::args arguments, double max_seconds) {
     if (!packs_) return run_packed(arguments, max_seconds);
-    return nb::cast<nb::dict>(nb::module_::import_("cairn._containers")
-                                  .attr("run")(nb::find(*this), arguments, max_seconds));
+    return nb::cast<nb::dict>(
+        nb::module_::import_("cairn._containers").attr("run")(nb::find(*this), arguments, max_seconds));
   }
 
   nb::dict run_packed(nb::args arguments, double max_seconds) const {

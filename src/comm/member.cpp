@@ -222,7 +222,8 @@ void Member::leave(double seconds) {
   send({{"type", "leave"}});
   std::unique_lock lock(mutex_);
   news_.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
-    return no_news_ || failed() || std::all_of(left_.begin(), left_.end(), [](const auto& each) { return each.load(); });
+    return no_news_ || failed() ||
+           std::all_of(left_.begin(), left_.end(), [](const auto& each) { return each.load(); });
   });
 }
 

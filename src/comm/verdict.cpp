@@ -58,8 +58,7 @@ Verdict judge(const Json& report, const std::map<int, Json>& answers, const std:
     if (left.count(rank) && (call_of(rank).is_null() || call_of(rank).value("number", int64_t{0}) < number))
       return {fmt::format("{} has left the job {}", who(rank), waiting), rank};
   for (int rank : ranks)
-    if (!answers.count(rank))
-      return {fmt::format("{} {} {}", who(rank), kSilent, waiting), rank};
+    if (!answers.count(rank)) return {fmt::format("{} {} {}", who(rank), kSilent, waiting), rank};
   // The fewest agree with the one that is at fault; of two ranks that differ, the second is named.
   std::map<uint64_t, std::vector<int>> kinds;
   for (int rank : ranks)

@@ -43,8 +43,8 @@ judge::Rounding rounding_of(const Plan& plan, const PlannedStep& step, void* con
   for (const Node* node : step.group.nodes) {
     for (const auto& value : node->results) look(*value);
     if (sums(*node))
-      rounding.sums = std::max(rounding.sums, size_of(node->inputs[0]) *
-                                                  (node->op->has(kContraction) ? size_of(node->inputs[1]) : 1));
+      rounding.sums = std::max(rounding.sums,
+                               size_of(node->inputs[0]) * (node->op->has(kContraction) ? size_of(node->inputs[1]) : 1));
   }
   return rounding;
 }

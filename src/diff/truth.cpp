@@ -22,7 +22,9 @@ void judge_errors(TruthRow& row, std::span<const Distance> mine, std::span<const
   if (row.mine && row.theirs) static_cast<judge::Errors&>(row) = judge::compare_errors(mine, theirs);
 }
 
-std::span<const Distance> list(const std::optional<Distance>& error) { return {error ? &*error : nullptr, error ? 1u : 0u}; }
+std::span<const Distance> list(const std::optional<Distance>& error) {
+  return {error ? &*error : nullptr, error ? 1u : 0u};
+}
 
 /// Where ours is first the larger one: not so in what a value was made from, through values without counterpart.
 void find_first(TruthResult& result) {
@@ -114,7 +116,8 @@ TruthResult together(std::vector<TruthResult> runs) {
     std::map<Key, std::pair<std::vector<Distance>, std::vector<Distance>>> errors;
     for (const TruthResult& run : runs)
       for (const TruthRow& row : run.*part)
-        if (row.mine && row.theirs) errors[row.row.key].first.push_back(*row.mine), errors[row.row.key].second.push_back(*row.theirs);
+        if (row.mine && row.theirs)
+          errors[row.row.key].first.push_back(*row.mine), errors[row.row.key].second.push_back(*row.theirs);
     for (TruthRow& row : result.*part)
       if (row.mine && row.theirs) judge_errors(row, errors[row.row.key].first, errors[row.row.key].second);
   }

@@ -34,8 +34,8 @@ TruthJson truth_row_json(const TruthRow& row) {
 }
 
 TruthJson truth_json(const TruthResult& result) {
-  TruthJson json = {{"mine", result.mine},       {"theirs", result.theirs},       {"truth", result.truth},
-                    {"runs", result.runs},       {"worse", result.worse()},       {"larger", TruthJson::object()},
+  TruthJson json = {{"mine", result.mine},           {"theirs", result.theirs},   {"truth", result.truth},
+                    {"runs", result.runs},           {"worse", result.worse()},   {"larger", TruthJson::object()},
                     {"outputs", TruthJson::array()}, {"rows", TruthJson::array()}};
   for (Larger larger : {Larger::mine, Larger::theirs, Larger::alike})
     json["larger"][to_string(larger)] = result.count(larger);

@@ -106,9 +106,7 @@ void list_unstack(const Context& c) {
   c.out(c.one("SplitToSequence", {c.in(0)}, {{"axis", int64_t{0}}, {"keepdims", int64_t{0}}}));
 }
 
-void list_split(const Context& c) {
-  c.out(c.one("SplitToSequence", {c.in(0), c.i64(1)}, {{"axis", int64_t{0}}}));
-}
+void list_split(const Context& c) { c.out(c.one("SplitToSequence", {c.in(0), c.i64(1)}, {{"axis", int64_t{0}}})); }
 
 constexpr Row kControlRows[] = {{"if", branch, nullptr, passes_tensors},
                                 {"while", loop, nullptr, passes_tensors},

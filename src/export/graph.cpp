@@ -48,7 +48,14 @@ std::string tensor_bytes(const Name& name, const Tensor& tensor, const InFile& p
 }
 
 std::string setting_bytes(const char* name, const Setting& setting) {
-  enum : int32_t { real = 1, integer = 2, text = 3, tensor = 4, graph = 5, integers = 7 };  // AttributeProto.AttributeType
+  enum : int32_t {
+    real = 1,
+    integer = 2,
+    text = 3,
+    tensor = 4,
+    graph = 5,
+    integers = 7
+  };  // AttributeProto.AttributeType
   std::string bytes;
   protozero::pbf_writer writer(bytes);
   writer.add_string(field::attribute::name, name);

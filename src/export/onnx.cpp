@@ -145,7 +145,8 @@ OnnxModel onnx_of(const Module& given, const std::string& data_file, bool extern
   // What is quantised stays so: ONNX's way of writing it is that of the rows.
   optimise(module, {.disabled = {"product_of_dequantised", "dequantize_constants"}});
   constexpr int kDeepest = 4;
-  for (int depth = 0; depth < kDeepest && expand(module.main().body); ++depth) fold_constants(module.main().body, &module);
+  for (int depth = 0; depth < kDeepest && expand(module.main().body); ++depth)
+    fold_constants(module.main().body, &module);
   remove_dead(module.main().body, &module);
   refuse_unknown(module);
   Graph graph(module);

@@ -7,7 +7,8 @@ namespace cairn {
 
 struct OnnxModel {
   std::string bytes;
-  std::vector<Tensor> data;  // of a file of its own, each from a multiple of kOnnxAlignment on; empty when there is none
+  std::vector<Tensor>
+      data;  // of a file of its own, each from a multiple of kOnnxAlignment on; empty when there is none
 };
 inline constexpr size_t kOnnxAlignment = 64;
 

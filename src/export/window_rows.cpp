@@ -54,7 +54,8 @@ bool all_static(const Node& node) {
 
 bool of_known_window(const Node& node) {
   const Shape& kernel = node.inputs[1]->type.shape;
-  return kernel.ranked && std::all_of(kernel.dims.begin(), kernel.dims.end() - 2, [](const Dim& dim) { return dim.known(); });
+  return kernel.ranked &&
+         std::all_of(kernel.dims.begin(), kernel.dims.end() - 2, [](const Dim& dim) { return dim.known(); });
 }
 
 /// What all windows cover, with all that may be left behind the last one; then the image in it.

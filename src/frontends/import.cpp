@@ -93,7 +93,8 @@ bool is_left_by_loop(const tensorflow::GraphDef& graph, const tensorflow::Users&
   };
   const auto values = users.of(node.inputs[0].node);
   if (std::none_of(values.begin(), values.end(), is_read)) return false;
-  options.tell("'{}' is no output, as another value of its loop is read; --out_nodes can name it", printable(node.name));
+  options.tell("'{}' is no output, as another value of its loop is read; --out_nodes can name it",
+               printable(node.name));
   return true;
 }
 

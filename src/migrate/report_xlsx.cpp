@@ -19,7 +19,8 @@ namespace cairn::migrate {
 void xlsx_report(const Result& result, const SupportList& list, const std::string& path) {
 #ifdef CAIRN_HAVE_XLSX
   lxw_workbook_options settings{};
-  settings.constant_memory = LXW_TRUE;  // rows leave in order, texts in their cells: a fifth less time, and no table of all texts
+  settings.constant_memory =
+      LXW_TRUE;  // rows leave in order, texts in their cells: a fifth less time, and no table of all texts
   lxw_workbook* book = workbook_new_opt(path.c_str(), &settings);
   if (!book) fail(ErrorKind::io, path, "cannot be written");
   lxw_format* bold = workbook_add_format(book);

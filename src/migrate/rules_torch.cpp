@@ -117,7 +117,8 @@ const Rule kTorchMissing = {
     .examples =
         {
             {"import torch.nn as nn\nb = nn.BatchNorm2d(8, momentum=None)\n",
-             "import torch.nn as nn\nb = nn.BatchNorm2d(8, momentum=None)  # cairn: by hand: torch.nn.BatchNorm2d\n", "to=mindspore"},
+             "import torch.nn as nn\nb = nn.BatchNorm2d(8, momentum=None)  # cairn: by hand: torch.nn.BatchNorm2d\n",
+             "to=mindspore"},
             {"import numpy\nx = numpy.zeros(3)\n", "", "to=mindspore", false},
         },
 };

@@ -494,8 +494,7 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
              is_loop_variable(syntax, syntax.child(syntax.child(call, Field::function), Field::object))) {
       const std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
       target = "$self.requires_grad = " + (arguments.empty() ? "True" : torch.rendered(arguments[0]));
-    }
-    else if (name.ends_with(":parameters") && is_iterated(syntax, call) && torch.file.holds("requires_grad"))
+    } else if (name.ends_with(":parameters") && is_iterated(syntax, call) && torch.file.holds("requires_grad"))
       target = "parameters_of($self)";
     if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
       if (!target.starts_with("$self = ")) return false;

@@ -102,7 +102,8 @@ void walk(const fs::path& folder, const std::string& prefix, const Options& opti
       if (one_of(extension, kRead) && !fs::exists(entry.path(), ignored))
         tree.inputs.push_back({relative, "", "is a symbolic link to nothing"});
     } else if (entry.is_directory(ignored)) {
-      if (!one_of(name, kSkipped) && !fs::exists(entry.path() / kWorkMark, ignored)) walk(entry.path(), relative + "/", options, tree);
+      if (!one_of(name, kSkipped) && !fs::exists(entry.path() / kWorkMark, ignored))
+        walk(entry.path(), relative + "/", options, tree);
     } else if (entry.is_regular_file(ignored)) {
       if (one_of(extension, kRead) && wanted(relative, options))
         tree.inputs.push_back(read_input(entry.path(), relative, options));

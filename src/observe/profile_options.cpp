@@ -63,7 +63,8 @@ std::string text_of(const nlohmann::json& options, const char* key) {
 
 void check_keys(const nlohmann::json& options, ProfileOptions& parsed) {
   for (const auto& [name, value] : options.items()) {
-    auto key = std::find_if(std::begin(kProfileKeys), std::end(kProfileKeys), [&](const ProfileKey& each) { return each.name == name; });
+    auto key = std::find_if(std::begin(kProfileKeys), std::end(kProfileKeys),
+                            [&](const ProfileKey& each) { return each.name == name; });
     if (key == std::end(kProfileKeys)) fail(ErrorKind::invalid_argument, name, "is no profiling option");
     if (key->status == Status::refused) fail(ErrorKind::unsupported, name, "{}", key->note);
     if (key->status == Status::noted && value != "off" && value != "")

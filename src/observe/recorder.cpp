@@ -96,9 +96,9 @@ void start_profile(const ProfileOptions& options) {
   ++recording_session().depth;
   changes.fetch_add(1, std::memory_order_release);
   recording_on.store(true, std::memory_order_relaxed);
-  static bool registered =
-      std::atexit(stop_at_exit) == 0 &&
-      pthread_atfork([] { recording_session().before_fork(); }, [] { recording_session().after_fork(); }, after_fork_in_child_of_recording) == 0;
+  static bool registered = std::atexit(stop_at_exit) == 0 && pthread_atfork([] { recording_session().before_fork(); },
+                                                                            [] { recording_session().after_fork(); },
+                                                                            after_fork_in_child_of_recording) == 0;
   static_cast<void>(registered);
 }
 

@@ -18,7 +18,13 @@ struct Table {
 
   Table() {
     for (auto family :
-         {constant_ops, unary_ops, binary_ops, special_ops, bit_ops, linear_ops, convolution_ops, quantisation_ops, linear_algebra_ops, fourier_ops, pooling_ops, morphology_ops, ctc_decoding_ops, normalisation_ops, loss_ops, reduction_ops, segment_ops, shape_ops, slicing_ops, indexing_ops, image_ops, image_gradient_ops, sampling_ops, suppression_ops, tree_ops, aipp_ops, dynamic_ops, control_ops, list_ops, state_ops, random_ops, host_ops, text_ops, text_part_ops, lookup_ops, sparse_ops, ragged_ops, example_ops, collective_ops})
+         {constant_ops,     unary_ops,         binary_ops,         special_ops,        bit_ops,      linear_ops,
+          convolution_ops,  quantisation_ops,  linear_algebra_ops, fourier_ops,        pooling_ops,  morphology_ops,
+          ctc_decoding_ops, normalisation_ops, loss_ops,           reduction_ops,      segment_ops,  shape_ops,
+          slicing_ops,      indexing_ops,      image_ops,          image_gradient_ops, sampling_ops, suppression_ops,
+          tree_ops,         aipp_ops,          dynamic_ops,        control_ops,        list_ops,     state_ops,
+          random_ops,       host_ops,          text_ops,           text_part_ops,      lookup_ops,   sparse_ops,
+          ragged_ops,       example_ops,       collective_ops})
       for (const OpDef& row : family()) {
         rows.push_back(&row);
         CHECK(index.emplace(row.name, &row).second, "two rows are called {}", row.name);

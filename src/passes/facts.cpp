@@ -191,7 +191,8 @@ namespace {
 
 /// Whether the node makes weights that the product reads as they are stored.
 bool expands_for(const Node& node, const Node& product, bool kernels) {
-  constexpr int64_t kMany = 1 << 10, kManyBytes = 1 << 14;  // elements: fewer are faster as floats, and do not fill caches
+  constexpr int64_t kMany = 1 << 10,
+                    kManyBytes = 1 << 14;  // elements: fewer are faster as floats, and do not fill caches
   const Value* result = node.result();
   const bool matrices = product.is("matmul") && result->type.shape.rank() == 2;
   const bool convolution = (product.is("conv2d") || product.is("conv3d")) && product.attr().integer("groups") == 1;

@@ -149,8 +149,10 @@ class Lowering {
     // What only an optimiser's arithmetic reads stays exact.
     const bool gradient = options_.mode == PrecisionMode::mixed && !read_.count(&node);
     if (options_.mode == PrecisionMode::matrix_low_inputs || gradient) return results;
-    const bool sums = node.op->has(kContraction) || (node.is("add") && (sums_.count(inputs[0]) || sums_.count(inputs[1])));
-    const bool digits = !makes_no_digits(node) || std::ranges::any_of(inputs, [&](Value* input) { return exact_.count(input); });
+    const bool sums =
+        node.op->has(kContraction) || (node.is("add") && (sums_.count(inputs[0]) || sums_.count(inputs[1])));
+    const bool digits =
+        !makes_no_digits(node) || std::ranges::any_of(inputs, [&](Value* input) { return exact_.count(input); });
     if (digits && stays_exact(node, sums))
       exact_.insert(results[0]), rounded_.insert(results[0]);
     else if (digits)
@@ -189,7 +191,8 @@ class Lowering {
     const auto producer = [&](size_t i) { return i < node.inputs.size() ? node.inputs[i]->producer : nullptr; };
     const Node* made = node.op->has(kContraction) ? &node : nullptr;
     for (size_t i = 0; i < 2 && !made; ++i)
-      if (const Node* other = producer(i); other && other->op->has(kContraction) && is_given(node.inputs[1 - i])) made = other;
+      if (const Node* other = producer(i); other && other->op->has(kContraction) && is_given(node.inputs[1 - i]))
+        made = other;
     if (!made || !made->is("conv2d") || !made->inputs[1]->type.is_static()) return false;
     const std::vector<int64_t> kernel = made->inputs[1]->type.shape.sizes();
     const int64_t groups = made->attr().integer("groups");
@@ -204,8 +207,8 @@ class Lowering {
     const auto contains = [&](const Node* one) { return std::ranges::find(inside, one) != inside.end(); };
     const auto is_ready = [&](const Node* reader) {
       return goes_along(reader, node) && std::ranges::all_of(reader->inputs, [&](const Value* input) {
-        return is_given(input) || contains(input->producer);
-      });
+               return is_given(input) || contains(input->producer);
+             });
     };
     const auto readers = [&](const Node* one) -> const std::vector<const Node*>& { return readers_[one->result(0)]; };
     while (inside.size() < kMost) {
@@ -223,7 +226,8 @@ class Lowering {
 
   /// Whether this operand of a lowered operator has 16 bits.
   bool goes_low(const Node& node, const Value* input) const {
-    return options_.mode != PrecisionMode::mixed || !in(kNorms, node.op->name) || input->type.shape == node.result(0)->type.shape;
+    return options_.mode != PrecisionMode::mixed || !in(kNorms, node.op->name) ||
+           input->type.shape == node.result(0)->type.shape;
   }
 
   /// Whether it is a constant or a param (a weight, in training), also with its elements moved: it follows the others.

@@ -103,7 +103,8 @@ std::optional<std::vector<std::optional<size_t>>> dims_kept(const Type& from, co
     if (!same && size != 1) return std::nullopt;
     kept.push_back(same ? std::optional(next++) : std::nullopt);
   }
-  const bool all = std::all_of(before.begin() + static_cast<std::ptrdiff_t>(next), before.end(), [](int64_t size) { return size == 1; });
+  const bool all = std::all_of(before.begin() + static_cast<std::ptrdiff_t>(next), before.end(),
+                               [](int64_t size) { return size == 1; });
   return all ? std::optional(kept) : std::nullopt;
 }
 
@@ -225,11 +226,15 @@ const Rule kQuantisationRules[] = {
      .pattern = "reshape(dequantize_linear(x, s, z), to)",
      .where = scales_keep_dims,
      .replace = reshape_integers,
-     .in = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %s = constant {value = f32[2, 1] (0.5, 2.0)} %z = constant {value = i8[] "
-           "(0)} %a = dequantize_linear %x, %s, %z %to = constant {value = i64[3] (2, 1, 3)} %y = reshape %a, %to return %y }",
-     .out = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %z = constant {value = i8[] (0)} %to = constant {value = i64[3] (2, 1, "
-            "3)} %a = reshape %x, %to %s = constant {value = f32[2, 1, 1] (0.5, 2.0)} %y = dequantize_linear %a, %s, %z "
-            "return %y }"},
+     .in = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %s = constant {value = f32[2, 1] (0.5, 2.0)} %z = constant {value = "
+           "i8[] "
+           "(0)} %a = dequantize_linear %x, %s, %z %to = constant {value = i64[3] (2, 1, 3)} %y = reshape %a, %to "
+           "return %y }",
+     .out =
+         "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %z = constant {value = i8[] (0)} %to = constant {value = i64[3] (2, "
+         "1, "
+         "3)} %a = reshape %x, %to %s = constant {value = f32[2, 1, 1] (0.5, 2.0)} %y = dequantize_linear %a, %s, %z "
+         "return %y }"},
     {.name = "quantize_of_moved",
      .summary = "floats are quantised before they are transposed or reshaped",
      .pattern = "quantize_linear(transpose|reshape(x, ...)~:move, s, z)",

@@ -20,9 +20,9 @@ constexpr double kCacheBytes = 16 << 20;               // that the operands and 
 constexpr double kBytesPerNs = 10, kFlopsPerNs = 100;  // of memory behind the caches, and of products
 // Products of bytes take so little time that they wait for what one core's cache does not hold.
 constexpr double kNearCacheBytes = 2 << 20, kIntegerFlopsPerNs = 1500;
-constexpr double kTurnNs = 5e3;                        // what a turn costs for each operator in it
-constexpr size_t kMostBatches = 4;                     // that are looked at
-constexpr double kLeastGain = 0.1;                     // of the part's estimated time
+constexpr double kTurnNs = 5e3;     // what a turn costs for each operator in it
+constexpr size_t kMostBatches = 4;  // that are looked at
+constexpr double kLeastGain = 0.1;  // of the part's estimated time
 
 int64_t first_dim(const Value* value) {
   const auto& dims = value->type.shape.dims;

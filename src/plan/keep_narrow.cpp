@@ -54,9 +54,8 @@ class Narrowing {
       return std::any_of(block_.nodes.begin(), block_.nodes.end(),
                          [&](const auto& node) { return !node->results.empty() && is(node->result(0)); });
     };
-    const bool widens = any_result(narrow_source), rounds = any_result([](const Value* value) {
-      return is_cast(value) && is_narrow(value);
-    });
+    const bool widens = any_result(narrow_source),
+               rounds = any_result([](const Value*value) { return is_cast(value) && is_narrow(value); });
     if (widens) {
       move_narrow();
       round_once();

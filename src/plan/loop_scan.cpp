@@ -95,8 +95,12 @@ Type stacked_type(int64_t rows, const Type& row) {
 std::optional<Scan> scan_of(const Node& node) {
   if (node.op != &kScan) return {};
   const AttributeView attr = node.attr();
-  return Scan{static_cast<size_t>(attr.integer(kCarried)), static_cast<size_t>(attr.integer(kScanned)),
-              attr.integer(kTurns), attr.integers(kFirst), attr.integers(kStep), attr.boolean(kAtOnce)};
+  return Scan{static_cast<size_t>(attr.integer(kCarried)),
+              static_cast<size_t>(attr.integer(kScanned)),
+              attr.integer(kTurns),
+              attr.integers(kFirst),
+              attr.integers(kStep),
+              attr.boolean(kAtOnce)};
 }
 
 void set_scan(Node& node, const Scan& scan) {
@@ -510,7 +514,8 @@ void LoopScan::take_out_sums(TakeSum take) {
       const Value* term = next->inputs[next->inputs[0] == carried ? 1 : 0];
       next = term->type == param(i)->type ? term->producer : nullptr;
       if (next && next->is("scatter_reduce")) continue;
-    } else if (wide != sum || !next->is("scatter_reduce") || next->inputs[0] != param(i) || next->inputs[2] == param(i)) {
+    } else if (wide != sum || !next->is("scatter_reduce") || next->inputs[0] != param(i) ||
+               next->inputs[2] == param(i)) {
       continue;
     }
     results_[i].type = param(i)->type;

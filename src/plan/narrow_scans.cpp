@@ -71,7 +71,8 @@ class ScanNarrowing {
       changed = true;
     }
     for (size_t i = scan.carried; i < node.results.size(); ++i)
-      if (narrow_source(body.results[i]) && node.results[i]->type.dtype == kF32) narrow_result(node, i, end), changed = true;
+      if (narrow_source(body.results[i]) && node.results[i]->type.dtype == kF32)
+        narrow_result(node, i, end), changed = true;
     return changed;
   }
 
@@ -82,7 +83,8 @@ class ScanNarrowing {
     Value* wide = Builder(parts).add("cast", {&param}, {{"dtype", kF32}});
     for (auto& node : body.nodes) std::ranges::replace(node->inputs, &param, wide);
     std::ranges::replace(body.results, &param, wide);
-    body.nodes.insert(body.nodes.begin(), std::make_move_iterator(parts.nodes.begin()), std::make_move_iterator(parts.nodes.end()));
+    body.nodes.insert(body.nodes.begin(), std::make_move_iterator(parts.nodes.begin()),
+                      std::make_move_iterator(parts.nodes.end()));
   }
 
   /// The scan gives what the body's result is widened from; others read what that is widened to.

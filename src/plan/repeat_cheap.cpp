@@ -11,7 +11,7 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kFewest = 1 << 14;  // elements; a smaller tensor stays in a cache
-constexpr ptrdiff_t kLongest = 3;        // most nodes to repeat for one result, besides changes of type
+constexpr ptrdiff_t kLongest = 3;     // most nodes to repeat for one result, besides changes of type
 constexpr size_t kVisits = 2000;      // bound of the search: nodes visited in all, per node of the block
 
 /// Whether it gives floats another type, as mixed precision does behind every operator.
@@ -43,7 +43,8 @@ class Repeater {
       auto& makers = makers_.emplace_back();
       for (const Value* input : node->inputs) {
         last_use_[root(input)] = position_.at(node.get());
-        if (const auto found = position_.find(input->producer); found != position_.end()) makers.push_back(found->second);
+        if (const auto found = position_.find(input->producer); found != position_.end())
+          makers.push_back(found->second);
       }
     }
     for (const Value* result : block.results) last_use_[root(result)] = block.nodes.size();
@@ -96,7 +97,11 @@ class Repeater {
     size_t last = position_.at(users.back());
     for (const Node* user : users)
       for (const Node* next : uses_.users(user->result())) last = std::max(last, position_.at(next));
-    enum : uint8_t { kApart, kBehind, kBeyond };  // depends on the node; also through nodes that cannot be fused with it
+    enum : uint8_t {
+      kApart,
+      kBehind,
+      kBeyond
+    };  // depends on the node; also through nodes that cannot be fused with it
     const size_t first = position_.at(&node);
     std::vector<uint8_t> states(last - first + 1, kApart);
     states[0] = kBehind;
@@ -160,8 +165,8 @@ class Repeater {
   Block& block_;
   Uses uses_;
   PointerMap<const Node*, size_t> position_;
-  std::vector<std::vector<size_t>> makers_;  // by position: the positions of those that make the node's operands
-  PointerMap<const Value*, size_t> last_use_;                             // by root
+  std::vector<std::vector<size_t>> makers_;    // by position: the positions of those that make the node's operands
+  PointerMap<const Value*, size_t> last_use_;  // by root
   PointerMap<const Node*, std::vector<std::unique_ptr<Node>>> repeated_;  // copies, by the node after them
   size_t visits_ = 0;
 };

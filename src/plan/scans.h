@@ -13,7 +13,7 @@ struct Scan {
   size_t carried = 0, scanned = 0;
   int64_t turns = 0;
   std::vector<int64_t> first,
-      step;  // of each scanned input, then of each stacked result: turn t has row first + step * t
+      step;              // of each scanned input, then of each stacked result: turn t has row first + step * t
   bool at_once = false;  // workers may run turns at the same time: nothing is carried, and the body is pure
 };
 /// The node as a scan, or nothing.

@@ -15,8 +15,7 @@ bool alike_sizes(const Dim& a, const Dim& b) {
 bool alike(const Type& a, const Type& b) {
   if (!a.is_tensor() || !b.is_tensor()) return a == b;
   return a.dtype == b.dtype && a.shape.ranked == b.shape.ranked &&
-         std::equal(a.shape.dims.begin(), a.shape.dims.end(), b.shape.dims.begin(), b.shape.dims.end(),
-                    alike_sizes);
+         std::equal(a.shape.dims.begin(), a.shape.dims.end(), b.shape.dims.begin(), b.shape.dims.end(), alike_sizes);
 }
 
 bool same_attributes(const Node& a, const Node& b) {

@@ -32,8 +32,8 @@ class Sibling {
   const Plan* earlier_;
   std::vector<const PlannedStep*> steps_;  // without copies
   PointerMap<const Value*, const Value*> value_;
-  PointerMap<const Node*, const Node*> node_;     // earlier -> now
-  PointerSet<const Node*> unchanged_;             // earlier nodes
+  PointerMap<const Node*, const Node*> node_;  // earlier -> now
+  PointerSet<const Node*> unchanged_;          // earlier nodes
 };
 
 }  // namespace cairn

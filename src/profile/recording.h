@@ -37,7 +37,7 @@ struct StepInfo {
   double flops = 0, bytes = 0;
   uint64_t input_bytes = 0, output_bytes = 0, weight_bytes = 0, workspace_bytes = 0;
   std::vector<Need> needs;
-  std::vector<uint64_t> updates;                     // bytes of each state (weight, slot) that it gives new content
+  std::vector<uint64_t> updates;  // bytes of each state (weight, slot) that it gives new content
 };
 
 struct BufferInfo {

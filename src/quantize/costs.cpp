@@ -14,11 +14,11 @@ namespace {
 /// Nanoseconds that one thread takes.
 struct Rates {
   double product, winograd_product, byte_product;
-  double result, byte_result;             // by element
-  double tap, byte_tap, widened_tap;      // of depthwise filters; widened: to a float result
-  double rounding, fused_rounding;        // by element; fused: into an element-wise step
+  double result, byte_result;                   // by element
+  double tap, byte_tap, widened_tap;            // of depthwise filters; widened: to a float result
+  double rounding, fused_rounding;              // by element; fused: into an element-wise step
   double rounding_step = 350, byte_step = 400;  // that a step more takes, that a product of bytes does
-  double read_byte = 1.0 / 50;            // of weights, from the cache of a core
+  double read_byte = 1.0 / 50;                  // of weights, from the cache of a core
 };
 
 // With AMX fitted to single products and chains of three (matrix products from 16x16 to 256x256, convolutions of 1x1 and 3x3,

@@ -86,8 +86,7 @@ Value* kernel_value(Builder& b, const Layer& layer, const SmallKernel& kernel) {
 /// Puts steps behind values while it walks over a function.
 class Insertion {
  public:
-  Insertion(Module& module, const Choices& choices, const std::vector<bool>& on)
-      : module_(module), choices_(choices) {
+  Insertion(Module& module, const Choices& choices, const std::vector<bool>& on) : module_(module), choices_(choices) {
     const std::vector<Layer> layers = layers_of(module);
     for (size_t i = 0; i < layers.size(); ++i) {
       if (!on[i]) continue;

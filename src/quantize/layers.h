@@ -11,15 +11,15 @@ namespace cairn::quantize {
 
 struct Layer {
   Node* node;
-  Node* loop = nullptr;  // in whose body it is; null: in none
-  std::string name;      // of its source node, unique in the module
-  size_t value;          // the number of its data among the different values that layers read
-  size_t data, kernel;   // operands
-  size_t inputs;         // dim of the kernel that is summed over
-  size_t outputs;        // dim of the kernel with the output channels
-  int64_t groups = 1;    // of a convolution
-  bool slides = false;   // a convolution, also transposed
-  bool gathers = false;  // each output is one sum over the data's last dim and, of a convolution, a window
+  Node* loop = nullptr;   // in whose body it is; null: in none
+  std::string name;       // of its source node, unique in the module
+  size_t value;           // the number of its data among the different values that layers read
+  size_t data, kernel;    // operands
+  size_t inputs;          // dim of the kernel that is summed over
+  size_t outputs;         // dim of the kernel with the output channels
+  int64_t groups = 1;     // of a convolution
+  bool slides = false;    // a convolution, also transposed
+  bool gathers = false;   // each output is one sum over the data's last dim and, of a convolution, a window
   bool integers = false;  // engines multiply bytes; else rounded data would be floats again
 
   Value* data_value() const { return node->inputs[data]; }

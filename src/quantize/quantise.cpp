@@ -151,7 +151,8 @@ class Quantiser {
     rounds_ = worth_rounding(layers_, elements, on_);
     for (size_t i = 0; i < layers_.size(); ++i)
       if (on_[i] && !rounds_[i])
-        outcome_.layers[i].reason = layers_[i].integers ? "bytes would not be faster" : "there are no products of bytes for it";
+        outcome_.layers[i].reason =
+            layers_[i].integers ? "bytes would not be faster" : "there are no products of bytes for it";
   }
 
   /// From what was seen; `correct`: results get back what rounded weights add to their means.

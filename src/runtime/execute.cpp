@@ -65,8 +65,7 @@ StepArgs arguments_of(const PlannedStep& step, const Context& context, Executor&
 class Turn {
  public:
   Turn(const Plan& plan, const RunOptions& options)
-      : plan_(plan), options_(options),
-        chooses_(!plan.brief && options.executor && options.executor->width() > 1),
+      : plan_(plan), options_(options), chooses_(!plan.brief && options.executor && options.executor->width() > 1),
         alone_(chooses_ && plan.workers->next_is_alone()) {
     if (alone_) options_.executor = nullptr;
   }

@@ -38,7 +38,8 @@ std::vector<Dims> filled(const Model& model, const InputLimits::Alternative& lim
 /// even where they declare them open, and multiples of these, since strides may come before.
 std::vector<Sizes> tries(const Module& module, int64_t batch) {
   const int64_t fewer = std::min<int64_t>(batch, 2);
-  std::vector<Sizes> all = {{batch, {7, 5, 9, 6}, {64, 96}}, {batch, {8}, {64}}, {fewer, {8}, {224}}, {fewer, {1}, {1}}, {1, {8}, {64}}};
+  std::vector<Sizes> all = {
+      {batch, {7, 5, 9, 6}, {64, 96}}, {batch, {8}, {64}}, {fewer, {8}, {224}}, {fewer, {1}, {1}}, {1, {8}, {64}}};
   constexpr size_t kMostSizes = 16;
   constexpr int64_t kLongestShape = 8, kLargest = 1 << 16;
   std::map<int64_t, int> uses;

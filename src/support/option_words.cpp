@@ -160,11 +160,10 @@ std::string hint_for_unknown(const std::string& name, const std::string& next, D
 }
 
 std::string chip_fault(const std::string& name) {
-  constexpr std::string_view kFamilies[] = {"Ascend031", "Ascend035", "Ascend310", "Ascend320", "Ascend610",
-                                            "Ascend615", "Ascend710", "Ascend910", "Ascend920", "Ascend950",
-                                            "Hi35",      "Hi36",      "Hi37",      "SD3403",    "BS9SX",
-                                            "AS31XM",    "MC61",      "MC62",      "Kirin",     "kirin",
-                                            "OPTG"};
+  constexpr std::string_view kFamilies[] = {
+      "Ascend031", "Ascend035", "Ascend310", "Ascend320", "Ascend610", "Ascend615", "Ascend710",
+      "Ascend910", "Ascend920", "Ascend950", "Hi35",      "Hi36",      "Hi37",      "SD3403",
+      "BS9SX",     "AS31XM",    "MC61",      "MC62",      "Kirin",     "kirin",     "OPTG"};
   constexpr const char* kExamples = "the name of a chip, such as Ascend310, Ascend310P3 or Ascend910B1";
   const auto sound = [&](const std::string& chip) {
     return std::all_of(chip.begin(), chip.end(), is_name) &&

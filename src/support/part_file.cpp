@@ -321,9 +321,7 @@ void PartFile::commit_all(const std::vector<PartFile*>& files) {
   ::unlink(renames.path_.c_str());
 }
 
-bool complete_renames(const std::string& path) {
-  return complete_listed(list_of_renames(target_of(path).path));
-}
+bool complete_renames(const std::string& path) { return complete_listed(list_of_renames(target_of(path).path)); }
 
 void hold_part_files() noexcept {
   if (writer.load() != ::getpid()) return;

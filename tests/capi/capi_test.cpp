@@ -387,7 +387,8 @@ TEST(Convert, ReportsWhatTheReferenceEngineDoes) {
   EXPECT_GT(reference["of_flops"].get<double>(), 0);
   EXPECT_GT(reference["of_seconds"].get<double>(), 0.5);
   ASSERT_EQ(report["notes"].size(), 1u);
-  EXPECT_NE(report["notes"][0].get<std::string>().find("dilation2d of f32[8, 64, 64, 1], f32[2, 2, 1] at slow"), std::string::npos);
+  EXPECT_NE(report["notes"][0].get<std::string>().find("dilation2d of f32[8, 64, 64, 1], f32[2, 2, 1] at slow"),
+            std::string::npos);
 }
 
 TEST(Cluster, RowsTellWhatOperatorsTouchAndCost) {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/npz.h"
 #include "formats/dump_data.h"
 #include "formats/npy.h"
+#include "formats/npz.h"
 #include "support/files.h"
 
 namespace cairn::compare {

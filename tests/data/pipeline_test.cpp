@@ -87,8 +87,9 @@ TEST(Pipeline, AnErrorNamesRowAndScriptLine) {
     iterator.next();
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "row 2 (train.py:12): map: one_hot: num_classes 2 is smaller than the category number: the label is 2");
+    EXPECT_STREQ(
+        error.what(),
+        "row 2 (train.py:12): map: one_hot: num_classes 2 is smaller than the category number: the label is 2");
   }
   EXPECT_FALSE(iterator.next());
 }

@@ -111,7 +111,8 @@ TEST(SizeChoice, OneSetOfSizesIsTheEngines) {
 }
 
 TEST(SizeChoice, RulesAreKept) {
-  Runs engine{.choice = SizeChoice(SizeChoice::Rule::engine)}, stock{.choice = SizeChoice(SizeChoice::Rule::tensorflow)};
+  Runs engine{.choice = SizeChoice(SizeChoice::Rule::engine)},
+      stock{.choice = SizeChoice(SizeChoice::Rule::tensorflow)};
   EXPECT_EQ(engine.run(0, 50), 0);
   EXPECT_EQ(stock.run(0, 50), 50 - 3);
   EXPECT_EQ(stock.run(2, 48), 0);

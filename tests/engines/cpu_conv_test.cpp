@@ -136,10 +136,11 @@ TEST(CpuConv, multiplies_matrices_of_any_size) {
 
 TEST(CpuConv, rounds_long_sums_as_those_of_a_block) {
   // A long run, many short ones, some that not all pixels have, and a product of two matrices.
-  const ConvSpec specs[] = {{.w = 1030, .ic = 64, .oc = 20, .ow = 6, .kw = 1025},
-                            {.h = 103, .ic = 96, .oc = 20, .oh = 3, .kh = 101},
-                            {.h = 9, .w = 9, .ic = 128, .oc = 20, .oh = 7, .ow = 7, .kh = 9, .kw = 9, .pad_top = 3, .pad_left = 3},
-                            {.w = 7, .ic = 70000, .oc = 20, .ow = 7}};
+  const ConvSpec specs[] = {
+      {.w = 1030, .ic = 64, .oc = 20, .ow = 6, .kw = 1025},
+      {.h = 103, .ic = 96, .oc = 20, .oh = 3, .kh = 101},
+      {.h = 9, .w = 9, .ic = 128, .oc = 20, .oh = 7, .ow = 7, .kh = 9, .kw = 9, .pad_top = 3, .pad_left = 3},
+      {.w = 7, .ic = 70000, .oc = 20, .ow = 7}};
   for (const ConvSpec& spec : specs) {
     Random random(11);
     Data data = random_data(random, spec);

@@ -60,8 +60,8 @@ TEST(CpuFewChannels, EqualsTheReferenceWithItsEpilogue) {
 /// x, kernel and result of 16 bits: the sum is rounded before the bias, or the result alone.
 std::string narrow_module(const FewCase& each, const char* type, bool rounds_sum) {
   const std::string channels = std::string(each.kernel).substr(std::string(each.kernel).rfind(' ') + 1);
-  const std::string sum = rounds_sum ? fmt::format("%r = cast %c {{dtype = {}}} %p = cast %r {{dtype = f32}}", type)
-                                     : "%p = identity %c";
+  const std::string sum =
+      rounds_sum ? fmt::format("%r = cast %c {{dtype = {}}} %p = cast %r {{dtype = f32}}", type) : "%p = identity %c";
   return fmt::format(
       R"(module @m {{ func @main(%x: {0}[{1}], %k: {0}[{2}], %b: f32[{3}]) -> (%z: {0}[*]) {{
     %v = cast %x {{dtype = f32}} %w = cast %k {{dtype = f32}} %c = conv2d %v, %w {{{4}}} {5} {6}

@@ -16,8 +16,7 @@ std::vector<float> computed(ElementOp op, std::vector<float> x, std::vector<floa
   const size_t count = x.size(), whole = (count / kElementTile + 1) * kElementTile;
   std::vector<float> result(whole);
   x.resize(whole), y.resize(whole);
-  for (size_t i = 0; i < whole; i += kElementTile)
-    vector_loops().execute(op, 0, 0, &x[i], &y[i], &y[i], &result[i]);
+  for (size_t i = 0; i < whole; i += kElementTile) vector_loops().execute(op, 0, 0, &x[i], &y[i], &y[i], &result[i]);
   result.resize(count);
   return result;
 }
@@ -39,11 +38,12 @@ void expect_near(ElementOp op, const std::vector<float>& x, const std::vector<fl
   for (size_t i = 0; i < x.size(); ++i)
     if (const double off = places(found[i], exact(x[i], y[i])); off > worst) worst = off, at = i;
   testing::Test::RecordProperty("places", std::to_string(worst));
-  EXPECT_LE(worst, most) << "operation " << static_cast<int>(op) << " of " << x[at] << ", " << y[at] << ": " << found[at]
-                      << ", not " << exact(x[at], y[at]);
+  EXPECT_LE(worst, most) << "operation " << static_cast<int>(op) << " of " << x[at] << ", " << y[at] << ": "
+                         << found[at] << ", not " << exact(x[at], y[at]);
 }
 void expect_near(ElementOp op, const std::vector<float>& x, double (*exact)(double), double most = 2) {
-  expect_near(op, x, x, [=](double each, double) { return exact(each); }, most);
+  expect_near(
+      op, x, x, [=](double each, double) { return exact(each); }, most);
 }
 
 /// Over ever smaller ranges around 0, and edges.
@@ -99,13 +99,15 @@ TEST(CpuFunctions, error_functions_have_few_wrong_places) { expect_near(ElementO
 TEST(CpuFunctions, powers_are_within_two_places) {
   Random random(7);
   std::vector<float> x, y;
-  const float edges[] = {0.f, -0.f, 1.f, -1.f, 0.5f, 2.f, -2.f, 3.f, -3.f, 1.5f, -8.f, 1e30f, -1e30f, 1.0000001f, 0.9999999f,
-                         16777216.f, 16777215.f, -16777215.f, kInfinite, -kInfinite, std::nanf("")};
+  const float edges[] = {0.f,        -0.f,       1.f,        -1.f,        0.5f,      2.f,        -2.f,
+                         3.f,        -3.f,       1.5f,       -8.f,        1e30f,     -1e30f,     1.0000001f,
+                         0.9999999f, 16777216.f, 16777215.f, -16777215.f, kInfinite, -kInfinite, std::nanf("")};
   for (float a : edges)
     for (float b : edges) x.push_back(a), y.push_back(b);
   for (float range : {0.01f, 1.f, 20.f, 1e6f})
     for (int i = 0; i < 5000; ++i)
-      x.push_back(std::exp(random.floats(1, -80, 80)[0] / std::max(1.f, range))), y.push_back(random.floats(1, -range, range)[0]);
+      x.push_back(std::exp(random.floats(1, -80, 80)[0] / std::max(1.f, range))),
+          y.push_back(random.floats(1, -range, range)[0]);
   expect_near(ElementOp::pow, x, y, [](double a, double b) { return std::pow(a, b); });
 }
 
@@ -154,8 +156,10 @@ TEST(CpuFunctions, inverse_error_functions_have_few_wrong_places_to_the_ends_of_
 
 TEST(CpuFunctions, bessel_functions_have_few_wrong_places) {
   for (float most : {1e30f, 200.f, 9.f}) {
-    expect_near(ElementOp::bessel_i0e, ranged(most), [](double x) { return scaled_bessel(x, 0); }, 6);
-    expect_near(ElementOp::bessel_i1e, ranged(most), [](double x) { return scaled_bessel(x, 1); }, 6);
+    expect_near(
+        ElementOp::bessel_i0e, ranged(most), [](double x) { return scaled_bessel(x, 0); }, 6);
+    expect_near(
+        ElementOp::bessel_i1e, ranged(most), [](double x) { return scaled_bessel(x, 1); }, 6);
   }
 }
 

@@ -97,16 +97,18 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
     %b = add %km, %g
     %s = mul %b, %rate
     %a = sub %w, %s
-    return %a, %b }})", dims, operands, gradient);
+    return %a, %b }})",
+                       dims, operands, gradient);
   };
   expect_steps(momentum("[70, 72]", "%x: f32[500, 70], %dy: f32[500, 72]", "%g = matmul %x, %dy {transpose_a = true}"),
                {"updated_gradient"});
-  expect_steps(momentum("[300, 256]", "%x: f32[264, 300], %dy: f32[264, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
-               {"updated_gradient"});
+  expect_steps(
+      momentum("[300, 256]", "%x: f32[264, 300], %dy: f32[264, 256]", "%g = matmul %x, %dy {transpose_a = true}"),
+      {"updated_gradient"});
   for (const std::string shape : {"1, 1, 24, 40", "3, 3, 6, 20", "2, 2, 10, 50"})
     expect_steps(momentum("[" + shape + "]",
-                          fmt::format("%x: f32[6, 17, 16, {}], %dy: f32[6, 9, 8, {}]", shape.substr(6, shape.rfind(',') - 6),
-                                      shape.substr(shape.rfind(' ') + 1)),
+                          fmt::format("%x: f32[6, 17, 16, {}], %dy: f32[6, 9, 8, {}]",
+                                      shape.substr(6, shape.rfind(',') - 6), shape.substr(shape.rfind(' ') + 1)),
                           "%shape = constant {value = i64[4] (" + shape +
                               ")}\n    %g = conv2d_kernel_gradient %x, %dy, %shape {strides = [2, 2], padding = same}"),
                  {"updated_gradient"});
@@ -119,7 +121,8 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
 }
 
 TEST_F(CpuGroups, the_update_of_a_weight_stays_in_its_step_at_sizes_of_the_same_magnitude) {
-  const std::string text = R"(module @m { func @main(%w: f32[96, 64], %x: f32[?n, 96], %dy: f32[?n, 64]) -> (%a: f32[96, 64]) {
+  const std::string text =
+      R"(module @m { func @main(%w: f32[96, 64], %x: f32[?n, 96], %dy: f32[?n, 64]) -> (%a: f32[96, 64]) {
     %g = matmul %x, %dy {transpose_a = true}
     %k = constant {value = f32[] (0.125)}
     %s = mul %g, %k
@@ -136,8 +139,8 @@ TEST_F(CpuGroups, the_update_of_a_weight_stays_in_its_step_at_sizes_of_the_same_
   std::mt19937_64 random(5);
   std::vector<Tensor> inputs;
   for (const Dims& dims : dims_at(fewer)) inputs.push_back(random_tensor(Type::tensor(kF32, Shape::of(dims)), random));
-  const auto wrong = difference(Model::make(parse(text), {.engines = {"reference"}})->run(inputs)[0], model->run(inputs)[0],
-                                Precision::accumulate_f32);
+  const auto wrong = difference(Model::make(parse(text), {.engines = {"reference"}})->run(inputs)[0],
+                                model->run(inputs)[0], Precision::accumulate_f32);
   EXPECT_FALSE(wrong) << *wrong;
 }
 
@@ -149,9 +152,11 @@ TEST_F(CpuGroups, a_weight_changes_in_place_behind_the_last_step_that_reads_it) 
     %s = mul %g, %k
     %a = sub %w, %s
     %dx = {}
-    return %a, %dx }} }})", x, made);
-    const std::string head = "module @m { func @main(%w: f32[256, 256], %x: f32[256, 256], %dy: f32[256, 256]) -> "
-                             "(%a: f32[256, 256], %dx: f32[256, 256]) ";
+    return %a, %dx }} }})",
+                                         x, made);
+    const std::string head =
+        "module @m { func @main(%w: f32[256, 256], %x: f32[256, 256], %dy: f32[256, 256]) -> "
+        "(%a: f32[256, 256], %dx: f32[256, 256]) ";
     std::vector<Tensor> inputs;
     std::mt19937_64 random(5);
     const auto plain = Model::make(parse(head + text), {.engines = {"reference"}});
@@ -180,7 +185,8 @@ TEST_F(CpuGroups, a_long_chain_that_rounds_behind_every_operation_is_one_step) {
                            i % 2 ? "mul" : "sub", last, i, i, type, i, i);
       last = fmt::format("%w{}", i);
     }
-    expect_steps(fmt::format("(%x: {}[90, 70], %y: f32[90, 70]) -> (%h19: {}[90, 70]) {{\n{}\nreturn %h19 }}", type, type, nodes),
+    expect_steps(fmt::format("(%x: {}[90, 70], %y: f32[90, 70]) -> (%h19: {}[90, 70]) {{\n{}\nreturn %h19 }}", type,
+                             type, nodes),
                  {"elementwise"});
   }
 }

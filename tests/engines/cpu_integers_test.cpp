@@ -81,7 +81,8 @@ class ChainText {
     const bool turned = random_.coin();
     const int64_t b = a == 1 ? heads : random_.one_of({1, heads});
     return fmt::format(
-        "(%x: {}[2, {}, {}, {}], %w: {}[{}, {}, {}]) -> (%p: i32[2, {}, {}, {}]) {{ {}%p = matmul_integer %x, %w, %c0, %c1 "
+        "(%x: {}[2, {}, {}, {}], %w: {}[{}, {}, {}]) -> (%p: i32[2, {}, {}, {}]) {{ {}%p = matmul_integer %x, %w, %c0, "
+        "%c1 "
         "{{transpose_b = {}}} return %p }}",
         x, a, m, k, w, b, turned ? n : k, turned ? k : n, heads, m, n, zeros, turned);
   }
@@ -192,15 +193,16 @@ TEST(CpuIntegers, floats_between_integers_are_one_step) {
         "%s = constant {value = f32[] (0.02)} %t = constant {value = f32[] (0.05)} %z = constant {value = u8[] (120)} "
         "%n = constant {value = i8[] (-3)} ";
     expect_one_element_step(
-        fmt::format("(%x: u8{0}, %r: i8{0}) -> (%y: i8{0}, %f: f32{0}) {{ {1}%a = dequantize_linear %x, %s, %z %b = gelu %a "
-                    "%c = dequantize_linear %r, %t, %n %f = add %b, %c %y = quantize_linear %f, %t, %n return %y, %f }}",
-                    dims, constants),
+        fmt::format(
+            "(%x: u8{0}, %r: i8{0}) -> (%y: i8{0}, %f: f32{0}) {{ {1}%a = dequantize_linear %x, %s, %z %b = gelu %a "
+            "%c = dequantize_linear %r, %t, %n %f = add %b, %c %y = quantize_linear %f, %t, %n return %y, %f }}",
+            dims, constants),
         {bytes, others});
-    expect_one_element_step(
-        fmt::format("(%x: i8{0}, %w: f32{1}) -> (%y: u8{0}) {{ {2}%a = dequantize_linear %x, %w, %n %b = sigmoid %a %c = mul %a, "
-                    "%b %y = quantize_linear %c, %s, %z return %y }}",
-                    dims, row, constants),
-        {others, any(kF32, {columns})});
+    expect_one_element_step(fmt::format("(%x: i8{0}, %w: f32{1}) -> (%y: u8{0}) {{ {2}%a = dequantize_linear %x, %w, "
+                                        "%n %b = sigmoid %a %c = mul %a, "
+                                        "%b %y = quantize_linear %c, %s, %z return %y }}",
+                                        dims, row, constants),
+                            {others, any(kF32, {columns})});
   }
 }
 
@@ -210,19 +212,21 @@ TEST(CpuIntegers, quotients_are_rounded_as_by_a_division) {
   const auto count = static_cast<int64_t>(values.size());
   for (const char* type : {"u8", "i8"})
     for (int64_t zero : {0, 5, 127})
-      expect_one_element_step(
-          fmt::format("(%x: f32[{0}]) -> (%y: {1}[{0}]) {{ %s = constant {{value = f32[] (0.07)}} %z = constant {{value = {1}[] "
-                      "({2})}} %a = neg %x %y = quantize_linear %a, %s, %z return %y }}",
-                      count, type, zero),
-          {Tensor::of(kF32, {count}, values)}, 0);
+      expect_one_element_step(fmt::format("(%x: f32[{0}]) -> (%y: {1}[{0}]) {{ %s = constant {{value = f32[] (0.07)}} "
+                                          "%z = constant {{value = {1}[] "
+                                          "({2})}} %a = neg %x %y = quantize_linear %a, %s, %z return %y }}",
+                                          count, type, zero),
+                              {Tensor::of(kF32, {count}, values)}, 0);
 }
 
 TEST(CpuIntegers, a_turned_left_operand_and_two_biases_join_the_product) {
   const std::string text =
-      "module @m { func @main(%x: u8[2, 8, 6], %w: i8[8, 5]) -> (%y: f32[2, 6, 5]) { %s = constant {value = f32[] (0.02)} "
+      "module @m { func @main(%x: u8[2, 8, 6], %w: i8[8, 5]) -> (%y: f32[2, 6, 5]) { %s = constant {value = f32[] "
+      "(0.02)} "
       "%z = constant {value = u8[] (120)} %n = constant {value = i8[] (0)} %a = dequantize_linear %x, %s, %z "
       "%b = dequantize_linear %w, %s, %n %p = matmul %a, %b {transpose_a = true} "
-      "%c = constant {value = f32[5] (1.0, 2.0, 3.0, 4.0, 5.0)} %d = constant {value = f32[5] (0.5, 0.25, 0.0, 1.0, 2.0)} "
+      "%c = constant {value = f32[5] (1.0, 2.0, 3.0, 4.0, 5.0)} %d = constant {value = f32[5] (0.5, 0.25, 0.0, 1.0, "
+      "2.0)} "
       "%q = add %p, %c %y = add %q, %d return %y } }";
   const auto reference = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
   const auto model = Model::make(parse(text), {.threads = 2});

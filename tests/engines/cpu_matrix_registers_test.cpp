@@ -315,10 +315,10 @@ TEST(CpuMatrixRegisters, odd_channels_are_multiplied_in_pairs_with_zeros) {
     int count;  // of weights
     const char* attributes;
   };
-  constexpr Case kCases[] = {{"2, 13, 19, 3", "7, 7, 3, 5", 735, "padding = same, strides = [2, 2]"},
-                             {"1, 9, 8, 5", "1, 1, 5, 4", 20, "padding = valid, strides = [2, 3]"},
-                             {"1, 12, 11, 3", "3, 2, 3, 33", 594,
-                              "padding = explicit, pads = [2, 1, 0, 2], dilations = [2, 3]"}};
+  constexpr Case kCases[] = {
+      {"2, 13, 19, 3", "7, 7, 3, 5", 735, "padding = same, strides = [2, 2]"},
+      {"1, 9, 8, 5", "1, 1, 5, 4", 20, "padding = valid, strides = [2, 3]"},
+      {"1, 12, 11, 3", "3, 2, 3, 33", 594, "padding = explicit, pads = [2, 1, 0, 2], dilations = [2, 3]"}};
   std::mt19937_64 random(5);
   for (const Case& each : kCases) {
     std::vector<double> numbers;

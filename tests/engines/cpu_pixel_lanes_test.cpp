@@ -87,7 +87,8 @@ std::string narrow_pixel_module(const PixelCase& each, const char* type, bool po
   replace("%y: f32", fmt::format("%y: {}", type));
   replace("%p = conv2d %x, %k", "%v = cast %x {dtype = f32} %w = cast %k {dtype = f32} %p = conv2d %v, %w");
   const std::string narrow = fmt::format("%n = cast %r {{dtype = {}}} ", type);
-  replace("return", narrow + (pools ? "%y = max_pool2d %n {window = [2, 2], strides = [2, 2]} return" : "%y = identity %n return"));
+  replace("return", narrow + (pools ? "%y = max_pool2d %n {window = [2, 2], strides = [2, 2]} return"
+                                    : "%y = identity %n return"));
   return text;
 }
 
@@ -97,9 +98,10 @@ TEST(CpuPixelLanes, TakesElementsOf16Bits) {
   for (const std::string type : {"bf16", "f16"}) {
     if (type == "bf16" && machine_has_brain_products()) continue;  // which multiplies them in pairs
     for (const bool pools : {false, true})
-      for (const PixelCase& each : {PixelCase{"2, 28, 28, 1", "5, 5, 1, 6", "padding = valid", "%q = add %p, %b %r = relu %q"},
-                                    {"1, 33, 65, 3", "3, 3, 3, 8", "padding = valid", "%q = add %p, %b %r = relu %q"},
-                                    {"2, 70, 41, 2", "3, 5, 2, 3", "strides = [1, 3]", "%r = clip %p {low = -0.5, high = 0.7}"}}) {
+      for (const PixelCase& each :
+           {PixelCase{"2, 28, 28, 1", "5, 5, 1, 6", "padding = valid", "%q = add %p, %b %r = relu %q"},
+            {"1, 33, 65, 3", "3, 3, 3, 8", "padding = valid", "%q = add %p, %b %r = relu %q"},
+            {"2, 70, 41, 2", "3, 5, 2, 3", "strides = [1, 3]", "%r = clip %p {low = -0.5, high = 0.7}"}}) {
         const std::string text = narrow_pixel_module(each, type.c_str(), pools);
         SCOPED_TRACE(text);
         const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
@@ -164,8 +166,8 @@ TEST(CpuPixelLanes, LeavesPaddedImagesToTheTileWhereTheKernelHasInfinities) {
 
 TEST(CpuPixelLanes, LeavesPooledImagesWithPaddingToTheTileWhereTheKernelIsNoConstant) {
   if (is_narrow_machine()) GTEST_SKIP() << "hardware: needs AVX-512";
-  const auto model =
-      Model::make(parse(pixel_module({"1, 28, 28, 1", "5, 5, 1, 6", "padding = same", kPooled}, false)), {.threads = 1});
+  const auto model = Model::make(parse(pixel_module({"1, 28, 28, 1", "5, 5, 1, 6", "padding = same", kPooled}, false)),
+                                 {.threads = 1});
   EXPECT_EQ(kernels_of(*model).find("and max_pool"), std::string::npos);
 }
 

@@ -78,8 +78,7 @@ TEST(CpuTraining, windows_that_cover_whole_rows_or_images) {
     expect_cpu("conv2d", "f32" + c.x + ", f32" + c.kernel + attributes, "tile");
     expect_cpu("conv2d_input_gradient", "f32" + c.y + ", f32" + c.kernel + ", i64[4]=" + c.x + attributes,
                "input_gradient");
-    expect_cpu("conv2d_kernel_gradient", "f32" + c.x + ", f32" + c.y + ", i64[4]=" + c.kernel + attributes,
-               "");
+    expect_cpu("conv2d_kernel_gradient", "f32" + c.x + ", f32" + c.y + ", i64[4]=" + c.kernel + attributes, "");
   }
 }
 
@@ -100,18 +99,21 @@ TEST(CpuTraining, gradients_of_few_channels) {
     }
     const int64_t top = random.between(0, taps[0] - 1), left = random.between(0, taps[1] - 1);
     for (int i : {0, 1}) size[i] = std::max<int64_t>(1, size[i] - (i ? left : top));
-    const auto dims = [](int64_t a, int64_t b, int64_t c, int64_t d) { return fmt::format("[{}, {}, {}, {}]", a, b, c, d); };
+    const auto dims = [](int64_t a, int64_t b, int64_t c, int64_t d) {
+      return fmt::format("[{}, {}, {}, {}]", a, b, c, d);
+    };
     for (int i : {0, 1}) {
       const int64_t before = i ? left : top;
       made[i] = (size[i] + before - (taps[i] - 1) * dilations[i] - 1) / strides[i] + 1;
     }
     if (made[0] < 1 || made[1] < 1) continue;
     const std::string attributes =
-        fmt::format(" {{strides = [{}, {}], dilations = [{}, {}], padding = explicit, pads = [{}, 0, {}, 0]}}", strides[0],
-                    strides[1], dilations[0], dilations[1], top, left);
+        fmt::format(" {{strides = [{}, {}], dilations = [{}, {}], padding = explicit, pads = [{}, 0, {}, 0]}}",
+                    strides[0], strides[1], dilations[0], dilations[1], top, left);
     const std::string x_dims = dims(n, size[0], size[1], in), y_dims = dims(n, made[0], made[1], out);
     const std::string kernel_dims = dims(taps[0], taps[1], in, out);
-    expect_cpu("conv2d_kernel_gradient", "f32" + x_dims + ", f32" + y_dims + ", i64[4]=" + kernel_dims + attributes, "");
+    expect_cpu("conv2d_kernel_gradient", "f32" + x_dims + ", f32" + y_dims + ", i64[4]=" + kernel_dims + attributes,
+               "");
     expect_cpu("conv2d_input_gradient", "f32" + y_dims + ", f32" + kernel_dims + ", i64[4]=" + x_dims + attributes, "");
   }
 }

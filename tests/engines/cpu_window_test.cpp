@@ -150,9 +150,7 @@ std::vector<float> loaded_from(Form form, const void* stored, int64_t count) {
   widen(form, count, stored, values.data());
   return values;
 }
-float as_rounded(Form form, float value) {
-  return loaded_from(form, stored_as(form, {value}).data(), 1)[0];
-}
+float as_rounded(Form form, float value) { return loaded_from(form, stored_as(form, {value}).data(), 1)[0]; }
 
 TEST(CpuWindow, rounds_elements_of_16_bits_where_each_operation_does) {
   for (Isa isa : machine_isas())
@@ -168,7 +166,9 @@ TEST(CpuWindow, rounds_elements_of_16_bits_where_each_operation_does) {
         spec.narrow.residual = spec.residual ? form() : Form::floats;
         spec.narrow.rounds_biased = rounds && spec.residual && random.coin();
         Data data{random_integers(random, spec.n * spec.pixels() * spec.channels),
-                  random_integers(random, spec.taps() * spec.channels), random_integers(random, spec.channels), {}};
+                  random_integers(random, spec.taps() * spec.channels),
+                  random_integers(random, spec.channels),
+                  {}};
         const int64_t count = spec.n * spec.out_pixels() * spec.channels;
         data.residual = random_integers(random, count);
         const Slide slide(spec, isa);

@@ -238,7 +238,8 @@ TEST(CpuWinograd, elements_of_16_bits_are_widened_on_load_and_rounded_on_store) 
     WinogradData data = random_winograd_data(random, spec);
     spec.x_form = form, spec.narrow.result = random.coin() ? Form::floats : form;
     spec.narrow.residual = random.coin() ? Form::floats : form;
-    if (is_narrow(spec.narrow.result)) spec.narrow.rounds_sum = random.coin(), spec.narrow.rounds_biased = random.coin();
+    if (is_narrow(spec.narrow.result))
+      spec.narrow.rounds_sum = random.coin(), spec.narrow.rounds_biased = random.coin();
     (random.coin() ? spec.precision : spec.kernel_form) = form;
     data.x = after_rounding(form, data.x), data.kernel = after_rounding(form, data.kernel);
     data.residual = after_rounding(spec.narrow.residual, data.residual);
@@ -255,7 +256,8 @@ TEST(CpuWinograd, elements_of_16_bits_are_widened_on_load_and_rounded_on_store) 
         std::vector<float> packed(winograd.packed_size()), bias(winograd.bias_size()), zeros(winograd.zeros_size());
         std::vector<float> scratch(winograd.scratch_size() + 16, NAN);
         const bool floats = spec.kernel_form == Form::floats;
-        winograd.pack(*pool3, floats ? static_cast<const void*>(data.kernel.data()) : kernel.data(), false, packed.data());
+        winograd.pack(*pool3, floats ? static_cast<const void*>(data.kernel.data()) : kernel.data(), false,
+                      packed.data());
         std::copy(data.bias.begin(), data.bias.end(), bias.begin());
         std::vector<float> y(wanted.size());
         std::vector<uint16_t> low(wanted.size());
@@ -348,13 +350,16 @@ TEST(CpuWinograd, takes_kernels_that_change_and_gradients) {
   std::mt19937_64 random(5);
   const std::string forward = R"(module @m { func @main(%x: f32[3, 27, 22, 48], %k: f32[3, 3, 48, 40], %b: f32[40])
     -> (%y: f32[*]) { %c = conv2d %x, %k {padding = explicit, pads = [2, 0, 1, 1]} %d = add %c, %b %y = relu %d return %y } })";
-  const std::string image = R"(module @m { func @main(%dy: f32[3, 27, 22, 40], %k: f32[3, 3, 48, 40], %r: f32[3, 27, 22, 48])
+  const std::string image =
+      R"(module @m { func @main(%dy: f32[3, 27, 22, 40], %k: f32[3, 3, 48, 40], %r: f32[3, 27, 22, 48])
     -> (%y: f32[*]) { %s = constant {value = i64[4] (3, 27, 22, 48)}
     %c = conv2d_input_gradient %dy, %k, %s {padding = explicit, pads = [2, 0, 1, 1]} %y = add %c, %r return %y } })";
   const auto kernel = [](int64_t ic, int64_t oc) {
-    return fmt::format(R"(module @m {{ func @main(%x: f32[16, 27, 22, {0}], %dy: f32[16, 27, 22, {1}]) -> (%y: f32[*]) {{
+    return fmt::format(
+        R"(module @m {{ func @main(%x: f32[16, 27, 22, {0}], %dy: f32[16, 27, 22, {1}]) -> (%y: f32[*]) {{
       %s = constant {{value = i64[4] (3, 3, {0}, {1})}}
-      %y = conv2d_kernel_gradient %x, %dy, %s {{padding = explicit, pads = [2, 0, 1, 1]}} return %y }} }})", ic, oc);
+      %y = conv2d_kernel_gradient %x, %dy, %s {{padding = explicit, pads = [2, 0, 1, 1]}} return %y }} }})",
+        ic, oc);
   };
   for (const std::string& text : {forward, image, kernel(64, 96)}) {
     SCOPED_TRACE(text);

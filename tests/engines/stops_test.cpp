@@ -40,22 +40,21 @@ TEST(DISABLED_Stops, EveryFastKernelThatWorksLongEndsEarly) {
   };
   for (const OpDef* op : all_ops()) {
     if (!op->reference || op->has(kControl)) continue;
-    for_large_cases(
-        *op, kLong, kMost, seconds_of, [&](const OpCase& large, auto& inputs, double whole) {
-          const Runner runner(large);
-          runner.seconds(inputs);
-          const double begin = processor_seconds();
-          std::string sentence = "no error";
-          try {
-            StopScope scope({.max_seconds = whole / 5});
-            runner.seconds(inputs);
-          } catch (const Error& error) {
-            sentence = error.what();
-          }
-          std::printf("%8.1f of %8.1f ms: %s\n", (processor_seconds() - begin) * 1e3, whole * 1e3, large.text.c_str());
-          EXPECT_TRUE(sentence.starts_with("stopped after ")) << large.text << " takes " << whole << " s: " << sentence;
-          return false;
-        });
+    for_large_cases(*op, kLong, kMost, seconds_of, [&](const OpCase& large, auto& inputs, double whole) {
+      const Runner runner(large);
+      runner.seconds(inputs);
+      const double begin = processor_seconds();
+      std::string sentence = "no error";
+      try {
+        StopScope scope({.max_seconds = whole / 5});
+        runner.seconds(inputs);
+      } catch (const Error& error) {
+        sentence = error.what();
+      }
+      std::printf("%8.1f of %8.1f ms: %s\n", (processor_seconds() - begin) * 1e3, whole * 1e3, large.text.c_str());
+      EXPECT_TRUE(sentence.starts_with("stopped after ")) << large.text << " takes " << whole << " s: " << sentence;
+      return false;
+    });
   }
 }
 

@@ -102,18 +102,19 @@ TEST(GraphEnds, ResultsBesideOnesThatAreReadAreNoOutputsAndTold) {
 
 TEST(GraphEnds, ValuesOfALoopBesideOneThatIsReadAreNoOutputsAndTold) {
   const auto node = [](const char* name, const char* op, const std::string& inputs, const char* more = "") {
-    return fmt::format("node {{ name: '{}' op: '{}' {} attr {{ key: 'T' value {{ type: {} }} }} {} }}", name, op, inputs,
-                       name[0] == 'i' ? "DT_INT32" : "DT_FLOAT", more);
+    return fmt::format("node {{ name: '{}' op: '{}' {} attr {{ key: 'T' value {{ type: {} }} }} {} }}", name, op,
+                       inputs, name[0] == 'i' ? "DT_INT32" : "DT_FLOAT", more);
   };
   const char* frame = "attr { key: 'frame_name' value { s: 'f' } }";
-  std::string loop = node("i_in", "Enter", "input: 'one'", frame) + node("v_in", "Enter", "input: 'r'", frame) +
-                     node("i", "Merge", "input: 'i_in' input: 'i_next'") +
-                     node("v", "Merge", "input: 'v_in' input: 'v_next'") + node("i_most", "Enter", "input: 'two'", frame) +
-                     node("i_less", "Less", "input: 'i' input: 'i_most'") + "node { name: 'go' op: 'LoopCond' input: 'i_less' }" +
-                     node("i_turn", "Switch", "input: 'i' input: 'go'") + node("v_turn", "Switch", "input: 'v' input: 'go'") +
-                     node("i_more", "Add", "input: 'i_turn:1' input: 'i_most'") + node("v_more", "Neg", "input: 'v_turn:1'") +
-                     node("i_next", "NextIteration", "input: 'i_more'") + node("v_next", "NextIteration", "input: 'v_more'") +
-                     node("i_out", "Exit", "input: 'i_turn'") + node("v_out", "Exit", "input: 'v_turn'");
+  std::string loop =
+      node("i_in", "Enter", "input: 'one'", frame) + node("v_in", "Enter", "input: 'r'", frame) +
+      node("i", "Merge", "input: 'i_in' input: 'i_next'") + node("v", "Merge", "input: 'v_in' input: 'v_next'") +
+      node("i_most", "Enter", "input: 'two'", frame) + node("i_less", "Less", "input: 'i' input: 'i_most'") +
+      "node { name: 'go' op: 'LoopCond' input: 'i_less' }" + node("i_turn", "Switch", "input: 'i' input: 'go'") +
+      node("v_turn", "Switch", "input: 'v' input: 'go'") + node("i_more", "Add", "input: 'i_turn:1' input: 'i_most'") +
+      node("v_more", "Neg", "input: 'v_turn:1'") + node("i_next", "NextIteration", "input: 'i_more'") +
+      node("v_next", "NextIteration", "input: 'v_more'") + node("i_out", "Exit", "input: 'i_turn'") +
+      node("v_out", "Exit", "input: 'v_turn'");
   EXPECT_EQ(outputs_of(loop), (Texts{"i_out i32[]", "v_out f32[2, 6]"}));
   std::vector<std::string> notes;
   loop += node("y", "Neg", "input: 'v_out'");

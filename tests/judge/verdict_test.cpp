@@ -98,7 +98,7 @@ TEST(Errors, OfSeveralRunsAreLargerOnlyBeyondTheSpreadOfTheirRatios) {
   const auto judged = [](std::initializer_list<double> ratios, size_t finite = 20) {
     std::vector<Distance> mine, theirs;
     for (double ratio : ratios) {
-      Distance& a = mine.emplace_back(), &b = theirs.emplace_back();
+      Distance &a = mine.emplace_back(), &b = theirs.emplace_back();
       a.rms = ratio * 1e-5, b.rms = 1e-5, a.size = b.size = 1, a.finite = b.finite = finite;
     }
     return compare_errors(mine, theirs);

@@ -41,8 +41,7 @@ TEST(ReferenceSteps, AreToldOnceWithOperatorsAndReason) {
   EXPECT_EQ(said_while_planning(dilation_text(256, "asked"), {"reference"}), "") << "the caller wants that engine";
   EXPECT_EQ(said_while_planning(dilation_text(1, "small")), "") << "costs nothing";
   const std::string said = said_while_planning(dilation_text(256, "large"));
-  EXPECT_TRUE(
-      said.starts_with("cairn: about 100 % of a run's time and 100 % of its FLOPs are on the reference engine"))
+  EXPECT_TRUE(said.starts_with("cairn: about 100 % of a run's time and 100 % of its FLOPs are on the reference engine"))
       << said;
   EXPECT_NE(said.find(", which is slow: dilation2d of f32[1, 256, 256, 1], f32[9, 9, 1] at "
                       "large (net.py:3) (cpu has no kernel of it)\n"),

@@ -244,7 +244,8 @@ TEST(Smoothing, RescuesChannelsOfOtherSize) {
   const Module module = net.done();
   const Examples examples = examples_for(module);
   const Outcome smooth = quantise(module, &examples, {.costs = false, .threads = 1});
-  const Outcome rough = quantise(module, &examples, {.smooth = false, .costs = false, .fall_back = false, .threads = 1});
+  const Outcome rough =
+      quantise(module, &examples, {.smooth = false, .costs = false, .fall_back = false, .threads = 1});
   EXPECT_GT(smooth.final->sqnr, rough.whole->sqnr + 10);
   EXPECT_TRUE(smooth.layers[0].quantised);
 }

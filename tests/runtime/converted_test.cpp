@@ -199,9 +199,10 @@ TEST(Precision, ABiasThatIsAParamFollowsTheProduct) {
 
 TEST(Precision, WhatOneOperatorOfTheStepReadsIsNotRounded) {
   for (const auto& [after, roundings] : {std::pair("relu", 1), std::pair("sigmoid", 2)}) {
-    Module module = parse("module @m {\n  func @main(%x: f32[5, 4], %w: f32[4, 3], %b: f32[3]) -> (%y: f32[5, 3]) {\n"
-                          "    %m = matmul %x, %w : f32[5, 3]\n    %a = add %m, %b : f32[5, 3]\n    %y = " +
-                          std::string(after) + " %a : f32[5, 3]\n    return %y\n  }\n}\n");
+    Module module = parse(
+        "module @m {\n  func @main(%x: f32[5, 4], %w: f32[4, 3], %b: f32[3]) -> (%y: f32[5, 3]) {\n"
+        "    %m = matmul %x, %w : f32[5, 3]\n    %a = add %m, %b : f32[5, 3]\n    %y = " +
+        std::string(after) + " %a : f32[5, 3]\n    return %y\n  }\n}\n");
     set_precision(module, {.mode = PrecisionMode::mixed});
     verify(module);
     const auto rounds = [](const auto& node) {
@@ -217,22 +218,25 @@ TEST(Precision, TheSumOfASinglePixelsConvolutionIsNotRoundedInsideOfItsActivatio
     const char *kernel, *rest;
     int64_t roundings;
   };
-  for (const Case& each : {Case{"1, 1, 4, 4", "%g = sigmoid %s %y = mul %s, %g", 1},
-                           {"1, 1, 4, 4", "%t = mul %s, %half %g = clip %t {low = 0.0, high = 1.0} %y = mul %s, %g", 1},
-                           {"3, 3, 4, 4", "%g = sigmoid %s %y = mul %s, %g", 2},
-                           {"1, 1, 4, 4", "%g = sigmoid %s %z = mul %s, %g %y = add %z, %s", 1},
-                           {"1, 1, 4, 4", "%g = sigmoid %s %z = transpose %s {permutation = [0, 2, 1, 3]} %y = mul %z, %g", 2}}) {
-    Module module = parse(fmt::format(
-        "module @m {{ func @main(%x: f32[2, 6, 6, 4], %k: f32[{}], %b: f32[4]) -> (%y: f32[2, 6, 6, 4]) {{ "
-        "%half = constant {{value = f32[] (0.5)}} %c = conv2d %x, %k {{padding = same}} %s = add %c, %b {} return %y }} }}",
-        each.kernel, each.rest));
+  for (const Case& each :
+       {Case{"1, 1, 4, 4", "%g = sigmoid %s %y = mul %s, %g", 1},
+        {"1, 1, 4, 4", "%t = mul %s, %half %g = clip %t {low = 0.0, high = 1.0} %y = mul %s, %g", 1},
+        {"3, 3, 4, 4", "%g = sigmoid %s %y = mul %s, %g", 2},
+        {"1, 1, 4, 4", "%g = sigmoid %s %z = mul %s, %g %y = add %z, %s", 1},
+        {"1, 1, 4, 4", "%g = sigmoid %s %z = transpose %s {permutation = [0, 2, 1, 3]} %y = mul %z, %g", 2}}) {
+    Module module = parse(
+        fmt::format("module @m {{ func @main(%x: f32[2, 6, 6, 4], %k: f32[{}], %b: f32[4]) -> (%y: f32[2, 6, 6, 4]) {{ "
+                    "%half = constant {{value = f32[] (0.5)}} %c = conv2d %x, %k {{padding = same}} %s = add %c, %b {} "
+                    "return %y }} }}",
+                    each.kernel, each.rest));
     set_precision(module, {.mode = PrecisionMode::mixed, .low = kBF16});
     verify(module);
     const auto rounds = [](const auto& node) {
       return node->is("cast") && node->result()->type.dtype == kBF16 && node->inputs[0] != nullptr &&
              node->inputs[0]->producer && node->result()->type.shape.sizes() == Dims{2, 6, 6, 4};
     };
-    EXPECT_EQ(std::ranges::count_if(module.main().body.nodes, rounds), each.roundings) << each.kernel << " " << each.rest;
+    EXPECT_EQ(std::ranges::count_if(module.main().body.nodes, rounds), each.roundings)
+        << each.kernel << " " << each.rest;
   }
 }
 

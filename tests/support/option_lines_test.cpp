@@ -161,7 +161,8 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
       for (const char* text : {"x", "1.5", "0x10", "1,2"}) refused({fix(text)}, def, "E10001", "it must be a number");
       if (def.form) refused({fix("-7")}, def, "E10001", fmt::format("it must be {}", def.form->words));
     } else if (def.form) {
-      for (const char* text : {"%&", "-1;2"}) refused({fix(text)}, def, "E10001", fmt::format("it must be {}", def.form->words));
+      for (const char* text : {"%&", "-1;2"})
+        refused({fix(text)}, def, "E10001", fmt::format("it must be {}", def.form->words));
     } else if (def.type == OptionType::choice) {
       const std::string code = name == "log" ? "E10010" : name == "framework" ? "E10007" : "E10001";
       refused({fix("nonsense-value")}, def, code, name == "log" ? "only support" : "it must be");

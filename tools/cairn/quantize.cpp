@@ -30,9 +30,8 @@ std::string now(const LayerResult& layer) {
 void print_outcome(const Outcome& outcome, const Quantize& quantize) {
   Table table({"layer", "operator", "now", ">alone, dB", ">weights", ">now"});
   for (const LayerResult& layer : outcome.layers)
-    table.add({layer.name, layer.op, now(layer),
-               layer.sqnr ? fmt::format("{:.1f}", *layer.sqnr) : "", bytes_text(double(layer.bytes_before)),
-               bytes_text(double(layer.bytes_after))});
+    table.add({layer.name, layer.op, now(layer), layer.sqnr ? fmt::format("{:.1f}", *layer.sqnr) : "",
+               bytes_text(double(layer.bytes_before)), bytes_text(double(layer.bytes_after))});
   table.print();
   for (const auto& [reason, count] : outcome.skipped) fmt::print("not quantised: {} operators {}\n", count, reason);
   for (const std::string& step : outcome.steps) fmt::print("{}\n", step);
@@ -131,7 +130,8 @@ void add_quantize(Verb& app, Run& run) {
   auto quantize = std::make_shared<Quantize>();
   Verb verb = app.add_verb("quantize", "a model that computes on 8 bits, within a budget of accuracy");
   add_model_options(verb, quantize->model, quantize->json);
-  verb.add_option("-d,--data", quantize->data, "examples to calibrate on and to measure with: .npz or .npy file, or folder");
+  verb.add_option("-d,--data", quantize->data,
+                  "examples to calibrate on and to measure with: .npz or .npy file, or folder");
   verb.add_option("-o,--output", quantize->output, "file to write; .om is added");
   verb.add_option("--method", quantize->method, "how ranges are chosen: minmax, percentile, kl, mse")
       .one_of({"minmax", "percentile", "kl", "mse"});

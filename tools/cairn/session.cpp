@@ -116,9 +116,10 @@ std::vector<Dims> choose_dims(const Model& model, const ModelArguments& argument
     model.plan(closed);
   } catch (const Error& fault) {
     if (fault.kind() == ErrorKind::cancelled) throw;
-    throw Error(fault.kind(), fault.where(),
-                fmt::format("{}; no sizes fit that were tried for what the model leaves open, give them: --input-shape=\"{}\"",
-                            fault.message(), shapes_to_fill(model.inputs(), given)));
+    throw Error(
+        fault.kind(), fault.where(),
+        fmt::format("{}; no sizes fit that were tried for what the model leaves open, give them: --input-shape=\"{}\"",
+                    fault.message(), shapes_to_fill(model.inputs(), given)));
   }
   return closed;
 }

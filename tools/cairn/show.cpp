@@ -284,7 +284,8 @@ void add_model_options(Verb& verb, ModelArguments& arguments, bool& json) {
   verb.add_option("--batch", arguments.batch, "first size where the model leaves it open").positive();
   verb.add_option("--threads", arguments.threads, "0: all that the process may use").within(0, 1024);
   verb.add_option("--engines", arguments.engines, "best first: cpu,reference");
-  verb.add_flag("--deterministic", arguments.deterministic, "convolutions by their definition, not by Winograd's method");
+  verb.add_flag("--deterministic", arguments.deterministic,
+                "convolutions by their definition, not by Winograd's method");
   verb.add_option("--out-nodes,--out_nodes", arguments.outputs, "end the model at these tensors").delimiter(';');
   verb.add_option("--weight", arguments.weights, "weights of a Caffe model: .caffemodel");
   verb.add_option("--signature", arguments.signature, "of a SavedModel");

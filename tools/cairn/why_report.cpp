@@ -1,8 +1,8 @@
 // cairn why of the file that CAIRN_REPORT names: for each cluster of the TensorFlow door where it runs, also at sizes that are new,
 // and for each operator that stays with TensorFlow the reason.
+#include "why_report.h"
 #include "support/files.h"
 #include "verbs.h"
-#include "why_report.h"
 
 namespace cairn::cli {
 namespace {

@@ -89,7 +89,8 @@ class MakeClusters : public tf::GraphOptimizationPass {
     std::string title =
         options.is_function_graph && options.function_def ? options.function_def->signature().name() : "";
     Making making{options.flib_def, title, {}, {}};
-    making.frozen = flag(*entry_of(options), "frozen_variable", false) && number(*entry_of(options), "graph_run_mode", 1) == 0;
+    making.frozen =
+        flag(*entry_of(options), "frozen_variable", false) && number(*entry_of(options), "graph_run_mode", 1) == 0;
     making.deterministic = number(*entry_of(options), "deterministic", 0) != 0;
     TF_RETURN_IF_ERROR(read_precision(*entry_of(options), making));
     try {

@@ -11,11 +11,11 @@ namespace cairn_tf {
 namespace {
 
 constexpr uint32_t kTries = 4, kMostQuiet = 4096, kMostPatience = 1000;
-constexpr uint32_t kFirstPlans = 3;     // of a cluster, for the sizes that its code was compiled at and one more
+constexpr uint32_t kFirstPlans = 3;         // of a cluster, for the sizes that its code was compiled at and one more
 constexpr size_t kTable = 1024, kWays = 4;  // sizes that are remembered, each in one of so many places
-constexpr double kMuchPlanning = 0.1;   // of the time of runs; below, TensorFlow is not tried
-constexpr double kLongRun = 50e6;       // ns: of longer runs planning is little, and TensorFlow's memory much
-constexpr double kGain = 0.95;          // of the engine's time
+constexpr double kMuchPlanning = 0.1;       // of the time of runs; below, TensorFlow is not tried
+constexpr double kLongRun = 50e6;           // ns: of longer runs planning is little, and TensorFlow's memory much
+constexpr double kGain = 0.95;              // of the engine's time
 
 uint64_t hash_of(const Sizes& sizes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -40,7 +40,8 @@ SizeChoice::Known& SizeChoice::known(const Sizes& sizes, bool& fresh) {
   fresh = found == first + kWays;
   if (fresh) {
     found = std::find_if(first, first + kWays, [](const Known& each) { return each.hash == 0; });
-    if (found == first + kWays) found = std::rotate(first, first + 1, first + kWays);  // the place of the oldest, now last
+    if (found == first + kWays)
+      found = std::rotate(first, first + 1, first + kWays);  // the place of the oldest, now last
     *found = {hash};
   }
   return *found;
@@ -94,8 +95,8 @@ void SizeChoice::decide() {
   if (stock != stock_) {
     char text[160];
     std::snprintf(text, sizeof text, "%s: %.3g ms on the engine, %.0f %% of them planning, %.3g ms on TensorFlow",
-                  stock ? "tensorflow" : "engine", trial_.engine() * 1e-6, 100 * trial_.planning / std::max(trial_.all, 1.),
-                  trial_.stock * 1e-6);
+                  stock ? "tensorflow" : "engine", trial_.engine() * 1e-6,
+                  100 * trial_.planning / std::max(trial_.all, 1.), trial_.stock * 1e-6);
     news_ = text;
   }
   quiet_ = stock == stock_ ? std::min(2 * quiet_, kMostQuiet) : 32;

@@ -18,7 +18,9 @@ using Sizes = std::vector<int64_t>;
 /// Since it was made.
 class Clock {
  public:
-  double ns() const { return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count(); }
+  double ns() const {
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin_).count();
+  }
 
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
@@ -67,8 +69,9 @@ class SizeChoice {
   std::mutex mutex_;
   std::unique_ptr<Known[]> table_;  // by hash
   uint32_t planned_ = 0;            // runs before it learns
-  uint32_t runs_ = 0, quiet_ = 8;   // runs at new sizes since the last decision; so many go as decided, then the trial begins
-  uint32_t patience_ = 1;           // runs on TensorFlow that cost as much more than those of a plan as making it does
+  uint32_t runs_ = 0,
+           quiet_ = 8;     // runs at new sizes since the last decision; so many go as decided, then the trial begins
+  uint32_t patience_ = 1;  // runs on TensorFlow that cost as much more than those of a plan as making it does
   bool stock_ = false;
   Trial trial_ = kNone;
   std::string news_;

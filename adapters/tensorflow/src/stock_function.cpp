@@ -31,8 +31,8 @@ tf::Status add_rewritten(const std::string& function, const std::string& device,
   options.session_options = &session;
   options.flib_def = &functions;
   options.partition_graphs = &graphs;
-  TF_RETURN_IF_ERROR(tf::OptimizationPassRegistry::Global()->RunGrouping(
-      tf::OptimizationPassRegistry::POST_PARTITIONING, options));
+  TF_RETURN_IF_ERROR(
+      tf::OptimizationPassRegistry::Global()->RunGrouping(tf::OptimizationPassRegistry::POST_PARTITIONING, options));
   tf::FunctionDef rewritten;
   TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(*graphs.at(device), name, has_effect, &rewritten));
   return functions.AddFunctionDef(rewritten);

@@ -340,7 +340,8 @@ void normalise_all(Executor& executor, int64_t rows, int64_t c, const BatchNorm&
   const bool one_form = b.narrow.result == b.x_form && (!b.residual || b.narrow.residual == b.x_form);
   const NarrowRows* in_registers = one_form ? narrow_rows(b.x_form) : nullptr;
   const auto loop = in_registers ? in_registers->normalise : narrow ? normalise_narrow : normalise;
-  for_parts(executor, rows, parts_of(rows), [&](int64_t, int64_t first, int64_t count) { loop(count, c, b, first, factor); });
+  for_parts(executor, rows, parts_of(rows),
+            [&](int64_t, int64_t first, int64_t count) { loop(count, c, b, first, factor); });
 }
 
 // The layout with channels last.

@@ -14,7 +14,8 @@ namespace {
 #define CAIRN_WIDE_INLINE CAIRN_WIDE CAIRN_INLINE
 
 constexpr int64_t kWide = 16;
-constexpr int64_t kTogether = 4;  // rows: more lines of them would share a set of the first-level cache with 2048 channels
+constexpr int64_t kTogether =
+    4;  // rows: more lines of them would share a set of the first-level cache with 2048 channels
 constexpr __mmask16 kEach = 0xffff;
 
 __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count < kWide ? (1u << count) - 1 : kEach); }
@@ -83,7 +84,8 @@ CAIRN_WIDE void sum_moments(int64_t rows, int64_t c, const BatchNorm& b, int64_t
 }
 
 template <Form kForm>
-CAIRN_WIDE void normalise_in_registers(int64_t rows, int64_t c, const BatchNorm& b, int64_t first, const float* factor) {
+CAIRN_WIDE void normalise_in_registers(int64_t rows, int64_t c, const BatchNorm& b, int64_t first,
+                                       const float* factor) {
   for (const int64_t end = first + rows; first < end; first += kTogether)
     for (int64_t i = 0; i < c; i += kWide) {
       const __m512 mean = floats_at(b.mean + i, c - i), times = floats_at(factor + i, c - i);

@@ -23,14 +23,16 @@ int64_t middle_parts(int64_t outer, int64_t middle, int64_t c) {
 }
 
 /// Rows of up to kSlice elements of 16 bits, some of which are widened at a time, behind what those before gave.
-void reduce_narrow(Form form, bool largest, int64_t rows, int64_t step, float scale, const uint16_t* x, int64_t count, float* y) {
+void reduce_narrow(Form form, bool largest, int64_t rows, int64_t step, float scale, const uint16_t* x, int64_t count,
+                   float* y) {
   constexpr int64_t kRows = 48;
   alignas(64) float wide[(kRows + 1) * kSlice];
   for (int64_t row = 0; row < rows;) {
     const int64_t before = row > 0, many = std::min(rows - row, kRows);
     for (int64_t i = 0; i < many; ++i) widen(form, count, x + (row + i) * step, wide + (before + i) * count);
     row += many;
-    vector_loops().reduce_channels(largest, before + many, count, row == rows ? scale : 1.f, wide, row == rows ? y : wide, 0, count);
+    vector_loops().reduce_channels(largest, before + many, count, row == rows ? scale : 1.f, wide,
+                                   row == rows ? y : wide, 0, count);
   }
 }
 
@@ -46,7 +48,8 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c) {
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const void* x, float* y, float* workspace, Form form) {
   if (folds_rows(outer, middle, c)) {
-    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded, form);
+    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded,
+                  form);
     vector_loops().reduce_channels(largest, kFolded, c, scale, workspace, y, 0, c);
     return;
   }
@@ -59,9 +62,11 @@ void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t midd
     const float factor = parts == 1 ? scale : 1.f;
     float* const result = to + (o * parts + part) * c;
     if (is_narrow(form))
-      reduce_narrow(form, largest, last - first, c, factor, static_cast<const uint16_t*>(x) + at + begin, end - begin, result + begin);
+      reduce_narrow(form, largest, last - first, c, factor, static_cast<const uint16_t*>(x) + at + begin, end - begin,
+                    result + begin);
     else
-      vector_loops().reduce_channels(largest, last - first, c, factor, static_cast<const float*>(x) + at, result, begin, end);
+      vector_loops().reduce_channels(largest, last - first, c, factor, static_cast<const float*>(x) + at, result, begin,
+                                     end);
   });
   if (parts > 1)
     for (int64_t o = 0; o < outer; ++o)
@@ -74,8 +79,8 @@ void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, floa
   });
 }
 
-void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale, const float* offset,
-                void* y) {
+void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale,
+                const float* offset, void* y) {
   const int64_t c = forms.c, least = std::max<int64_t>(1, (4 << 10) / std::max<int64_t>(1, c));
   const int64_t each = std::max(least, forms.rows / (executor.width() * 8));
   executor.run(static_cast<int>((forms.rows + each - 1) / each), [&](int chunk, int worker) {
@@ -84,8 +89,8 @@ void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, cons
       char* const to = static_cast<char*>(y) + row * c * bytes_of(forms.y);
       float* const own = forms.scratch + worker * c;
       if (is_narrow(forms.x)) widen(forms.x, c, from, own);
-      vector_loops().layer_norm_row(c, epsilon, is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from), scale, offset,
-                                    is_narrow(forms.y) ? own : reinterpret_cast<float*>(to));
+      vector_loops().layer_norm_row(c, epsilon, is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from), scale,
+                                    offset, is_narrow(forms.y) ? own : reinterpret_cast<float*>(to));
       if (is_narrow(forms.y)) narrow(forms.y, c, own, to);
     }
   });

@@ -28,8 +28,8 @@ struct FormedRows {
   bool narrow() const { return is_narrow(x) || is_narrow(y); }
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row; both null: 1 and 0.
-void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale, const float* offset,
-                void* y);
+void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale,
+                const float* offset, void* y);
 
 /// softmax, or its logarithm, of each row; rows of -inf give NaN. y may be x.
 void softmax(Executor& executor, bool log, int64_t rows, int64_t c, const float* x, float* y);

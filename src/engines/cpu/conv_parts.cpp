@@ -20,7 +20,7 @@ struct Part {
 
 struct Parts {
   std::vector<Part> list;
-  int64_t channels = 0;        // of x, that a part with merged groups reads
+  int64_t channels = 0;  // of x, that a part with merged groups reads
   int64_t channel_step = 0, output_step = 0;
   int64_t merged = 1;          // groups of channels that a part computes as one, with weights of 0 between them
   Form x_form = Form::floats;  // of what the step reads; the parts may take floats
@@ -89,8 +89,8 @@ Refusal read_forms(const Group& group, const Contraction& contraction, Parts& pa
     return s.ic % 2 == 0 && s.x_pixel % 2 == 0 && part.x % 2 == 0 && (parts.channel_step != 1 || taps);
   };
   const bool pairs = machine_has_brain_products() && parts.x_form == Form::brains &&
-                     (weights == Form::brains || precision == Form::brains) &&
-                     !parts.border.pixel && (parts.channel_step != 1 || parts.output_step % 2 == 0) &&
+                     (weights == Form::brains || precision == Form::brains) && !parts.border.pixel &&
+                     (parts.channel_step != 1 || parts.output_step % 2 == 0) &&
                      std::all_of(parts.list.begin(), parts.list.end(), even);
   for (Part& part : parts.list) {
     ConvSpec& s = part.spec;

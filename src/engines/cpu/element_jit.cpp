@@ -48,7 +48,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     const bool is_long = std::count_if(one_.begin(), one_.end(), [](const MachineOp& op) {
                            return op.kind != Kind::none && !op.is_fixed();
                          }) >= kLongChain;
-    for (vectors_ = is_long && std::none_of(one_.begin(), one_.end(), calls) ? kMostVectors : 1; vectors_ > 1; vectors_ /= 2) {
+    for (vectors_ = is_long && std::none_of(one_.begin(), one_.end(), calls) ? kMostVectors : 1; vectors_ > 1;
+         vectors_ /= 2) {
       all_ = side_by_side(one_, vectors_);
       places_ = place_values(all_, isa_);
       places_of_one_ = place_values(one_, isa_, all_, places_);
@@ -493,7 +494,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     const auto each = [&](auto&& move_vector, auto&& move_mask, auto&& move_other) {
       for (int i = 0; i < vectors; ++i) move_vector(vector(i), ptr[rsp + i * bytes()]);
       for (int i = 1; wide() && i < 8; ++i) move_mask(Xbyak::Opmask(i), ptr[rsp + masks + 8 * i]);
-      for (size_t i = 0; i < std::size(changed); ++i) move_other(changed[i], ptr[rsp + others + 8 * static_cast<int>(i)]);
+      for (size_t i = 0; i < std::size(changed); ++i)
+        move_other(changed[i], ptr[rsp + others + 8 * static_cast<int>(i)]);
     };
     sub(rsp, size);  // with the address to return to, whole lines
     each([&](const auto& from, const auto& at) { vmovups(at, from); },
@@ -507,8 +509,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
     vzeroupper();
     call(rax);
     each([&](const auto& to, const auto& at) { vmovups(to, at); },
-         [&](const auto& to, const auto& at) { kmovw(to, at); },
-         [&](const auto& to, const auto& at) { mov(to, at); });
+         [&](const auto& to, const auto& at) { kmovw(to, at); }, [&](const auto& to, const auto& at) { mov(to, at); });
     add(rsp, size);
     ret();
   }
@@ -542,8 +543,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   const bool brain_products_ = wide() && machine_has_brain_products();
   std::vector<Form> inputs_, outputs_;
   static constexpr int kMostVectors = 4;
-  int vectors_ = 1;                    // side by side
-  std::vector<MachineOp> one_, all_;   // for one vector, and for these
+  int vectors_ = 1;                   // side by side
+  std::vector<MachineOp> one_, all_;  // for one vector, and for these
   ElementPlaces places_of_one_, places_;
   const ElementPlaces* now_ = &places_;  // of what is emitted
   std::vector<Stream> streams_;

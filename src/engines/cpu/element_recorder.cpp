@@ -52,7 +52,8 @@ class Recorder {
   // What rounds a value for its store alone becomes part of the store.
   void store(int value, uint32_t output) {
     const Form form = output < spec_.outputs.size() ? spec_.outputs[output] : Form::floats;
-    const bool rounds = is_narrow(form) && op(value).kind == (form == Form::halves ? Kind::round_half : Kind::round_brain);
+    const bool rounds =
+        is_narrow(form) && op(value).kind == (form == Form::halves ? Kind::round_half : Kind::round_brain);
     ops_.push_back({Kind::store, {rounds ? op(value).sources[0] : value, -1, -1}, output, 0, rounds});
   }
 

@@ -326,7 +326,8 @@ Run evaluate(const Node& node, Walk walk) {
     if (node.is(function.name))
       return unary<T, T>(std::move(walk),
                          [f = function.apply](T x) { return T(static_cast<Compute<T>>(f(static_cast<double>(x)))); });
-  if (const SpecialFunction* function = find_special_function(node.op->name)) return special<T>(*function, std::move(walk));
+  if (const SpecialFunction* function = find_special_function(node.op->name))
+    return special<T>(*function, std::move(walk));
   return {};
 }
 

@@ -34,8 +34,8 @@ struct FewScratch {
   float *products, *sums, *wide, *made;  // a row of x widened, and results before they are rounded
 };
 
-using ComputeRows = void (*)(const FewChannels&, int64_t, int64_t, const char*, const float*, const float*, const FewScratch&,
-                             char*);
+using ComputeRows = void (*)(const FewChannels&, int64_t, int64_t, const char*, const float*, const float*,
+                             const FewScratch&, char*);
 
 namespace few_plain {
 #define CAIRN_FLOATS 4
@@ -140,8 +140,9 @@ std::unique_ptr<Step> make_few_channels(const Group& group, MakeContext& context
   std::shared_ptr<const void> weights_kept;
   CallOptions options;
   if (constant) {
-    weights_kept = context.packer.packed(*constant, fmt::format("few_channels {}x{} of {}", few.ic, few.padded, to_string(few.precision)), packed,
-                                         [&](void* to) { pack_columns(few, constant->data(), static_cast<float*>(to)); });
+    weights_kept = context.packer.packed(
+        *constant, fmt::format("few_channels {}x{} of {}", few.ic, few.padded, to_string(few.precision)), packed,
+        [&](void* to) { pack_columns(few, constant->data(), static_cast<float*>(to)); });
     options.unread.push_back(kernel);
   }
   const size_t sums = bytes(few.oc * rows * few.ow), wide = is_narrow(few.x_form) ? bytes(few.row()) : 0;

@@ -56,7 +56,8 @@ void compute_rows(const FewChannels& s, int64_t first, int64_t last, const char*
   for (int64_t h = std::max<int64_t>(0, first - s.pad_top); h < end; ++h) {
     const char* const row = x + h * s.row() * bytes_of(s.x_form);
     if (is_narrow(s.x_form)) widen(s.x_form, s.row(), row, scratch.wide);
-    multiply_row(s, is_narrow(s.x_form) ? scratch.wide : reinterpret_cast<const float*>(row), weights, scratch.products);
+    multiply_row(s, is_narrow(s.x_form) ? scratch.wide : reinterpret_cast<const float*>(row), weights,
+                 scratch.products);
     add_products(s, h, first, last, scratch.products, sums);
   }
   if (s.narrow.rounds_sum) round_to(s.narrow.result, s.oc * each, sums);

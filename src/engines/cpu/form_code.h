@@ -20,13 +20,12 @@ class FormCode : public Xbyak::CodeGenerator {
  protected:
   /// `tail`: lanes of a vector that is not whole, or 0.
   FormCode(Isa isa, bool brain_products, int tail)
-      : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), isa_(isa), brain_products_(brain_products), tail_(tail) {}
+      : Xbyak::CodeGenerator(kUsualCodeBytes, Xbyak::AutoGrow), isa_(isa), brain_products_(brain_products),
+        tail_(tail) {}
 
   int registers() const { return isa_ == Isa::avx512 ? 32 : 16; }
   int vector_bytes() const { return lanes(isa_) * 4; }
-  Xbyak::Xmm reg(int i) const {
-    return isa_ == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i);
-  }
+  Xbyak::Xmm reg(int i) const { return isa_ == Isa::avx512 ? static_cast<Xbyak::Xmm>(Xbyak::Zmm(i)) : Xbyak::Ymm(i); }
   void clear(const Xbyak::Xmm& sum);
   void set_number(const Xbyak::Xmm& target, float value);
   /// The address of a vector of this number behind the code.

@@ -156,7 +156,8 @@ class Proposer {
       const bool pools = is_pooling(**node) && is_float((*node)->result()) && !casts_for(**node).empty();
       if (pools || takes_epilogue(**node)) extended(**node);
       if (is_integer_contraction(**node)) integers(**node);
-      if (((*node)->op->has(kReduction) || (*node)->is("layer_norm")) && (*node)->results.size() == 1) with_casts(**node);
+      if (((*node)->op->has(kReduction) || (*node)->is("layer_norm")) && (*node)->results.size() == 1)
+        with_casts(**node);
     }
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
@@ -328,10 +329,13 @@ class Proposer {
       for (size_t i = before; i < nodes.size(); ++i)
         for (const Node* user : uses_.users(nodes[i]->result(0)))
           if (!contains(nodes, user) && (!next || places_.of(*user) < places_.of(*next))) next = user;
-      if (!next || taken(*next) || !ElementwiseProgram::takes(*next) || next->result()->type.shape != node.result()->type.shape) break;
+      if (!next || taken(*next) || !ElementwiseProgram::takes(*next) ||
+          next->result()->type.shape != node.result()->type.shape)
+        break;
       nodes.push_back(next);
       const auto stays = [&](const Node* each) { return each == next || !leaves(*each, nodes); };
-      if (!is_widening(*next) && std::all_of(nodes.begin() + static_cast<std::ptrdiff_t>(before), nodes.end(), stays)) whole = nodes;
+      if (!is_widening(*next) && std::all_of(nodes.begin() + static_cast<std::ptrdiff_t>(before), nodes.end(), stays))
+        whole = nodes;
     }
     if (whole.empty() || contains(with_epilogue(node, Casts::widening).nodes, whole.back())) return;
     Group group = make_group(in_order(std::move(whole)), uses_);

@@ -165,12 +165,13 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
   const auto& zeros = *constant_of(problem.operand(3));
   std::string layout = "centred " + slide.layout();
   for (int64_t i = 0; i < zeros.count(); ++i) layout += fmt::format(",{}", byte_at(zeros.dtype(), zeros.data(), i));
-  kernel->weights = context.packer.packed(*constant_of(problem.operand(1)), layout, slide.packed_size() * 4, [&](void* to) {
-    std::vector<float> weights;
-    for (int64_t tap = 0; tap < s.taps(); ++tap)
-      for (int64_t o = 0; o < s.channels; ++o) weights.push_back(static_cast<float>(weight_of(problem, tap, o)));
-    slide.pack(weights.data(), Form::floats, static_cast<float*>(to));
-  });
+  kernel->weights =
+      context.packer.packed(*constant_of(problem.operand(1)), layout, slide.packed_size() * 4, [&](void* to) {
+        std::vector<float> weights;
+        for (int64_t tap = 0; tap < s.taps(); ++tap)
+          for (int64_t o = 0; o < s.channels; ++o) weights.push_back(static_cast<float>(weight_of(problem, tap, o)));
+        slide.pack(weights.data(), Form::floats, static_cast<float*>(to));
+      });
   constexpr size_t kNone = SIZE_MAX;
   const auto place = [&](const Value* value) { return value ? index_of(group, value) : kNone; };
   const size_t x = place(problem.operand(0)), zero = place(problem.operand(2)), scale = place(c.scale),

@@ -61,9 +61,7 @@ Refusal read_product(IntegerProblem& problem) {
   }
   const Dims batch(result.begin(), result.end() - 2);
   problem.batch = count_of(batch);
-  const auto matrices = [&](const Dims& dims) {
-    return broadcast_strides(Dims(dims.begin(), dims.end() - 2), batch);
-  };
+  const auto matrices = [&](const Dims& dims) { return broadcast_strides(Dims(dims.begin(), dims.end() - 2), batch); };
   walk<2>(batch, {matrices(a), matrices(b)}, [&](int64_t, const auto& matrix) {
     problem.matrices_of_x.push_back(matrix[0]), problem.matrices_of_weights.push_back(matrix[1]);
   });

@@ -50,8 +50,7 @@ Machine detect() {
   if (!avx512 || limit.starts_with("avx2")) return {Isa::avx2, limit != "avx2" && has_avx_vnni()};
   Machine found{Isa::avx512};
   found.dot_products = limit != "avx512" && __builtin_cpu_supports("avx512vnni");
-  found.brain_products =
-      found.dot_products && limit != "avx512_vnni" && __builtin_cpu_supports("avx512bf16");
+  found.brain_products = found.dot_products && limit != "avx512_vnni" && __builtin_cpu_supports("avx512bf16");
   found.matrix_registers = found.brain_products && limit != "avx512_bf16" && takes_matrix_registers();
   return found;
 }

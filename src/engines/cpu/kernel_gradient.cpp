@@ -45,8 +45,9 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
     if (i != x && i != dy) options.unread.push_back(i);
   if (node.attr().integer("groups") == 1) {
     const SlideSpec slide = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
-    if (auto step = make_amx_kernel_gradient("kernel_gradient", slide, last_dim(node.inputs[1]), x, form_in(group, node.inputs[0]), dy,
-                                  form_in(group, node.inputs[1]), options))
+    if (auto step =
+            make_amx_kernel_gradient("kernel_gradient", slide, last_dim(node.inputs[1]), x,
+                                     form_in(group, node.inputs[0]), dy, form_in(group, node.inputs[1]), options))
       return step;
   }
   return make_step("kernel_gradient",

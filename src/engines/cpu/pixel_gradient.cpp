@@ -23,9 +23,10 @@ constexpr int64_t kMostTaps = 128;
 struct PixelGradient {
   SlideSpec slide;
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-  int64_t made;              // channels of the result, an even number
-  int64_t pitch, row, step;  // floats of a channel's every stride_w-th column of x, of a row of them all, of a row of the result
-  int64_t rows, bands;       // rows of the result in a band; bands of an image
+  int64_t made;  // channels of the result, an even number
+  int64_t pitch, row,
+      step;  // floats of a channel's every stride_w-th column of x, of a row of them all, of a row of the result
+  int64_t rows, bands;                    // rows of the result in a band; bands of an image
   std::array<int64_t, kMostTaps> places;  // of each tap and channel of x
 
   int64_t taps() const { return kh * kw * ic; }
@@ -63,8 +64,22 @@ Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
   for (const Value* value : {node.inputs[0], node.inputs[1], node.result()})
     if (value->type.dtype != kF32) return "takes f32";
   const SlideSpec s = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
-  p = {s,    s.n,  s.h,        s.w,        s.channels,   last_dim(node.inputs[1]), s.oh,      s.ow,      s.kh,
-       s.kw, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,             s.pad_top, s.pad_left};
+  p = {s,
+       s.n,
+       s.h,
+       s.w,
+       s.channels,
+       last_dim(node.inputs[1]),
+       s.oh,
+       s.ow,
+       s.kh,
+       s.kw,
+       s.stride_h,
+       s.stride_w,
+       s.dilation_h,
+       s.dilation_w,
+       s.pad_top,
+       s.pad_left};
   if (s.d * s.kd * s.od * s.stride_d != 1 || s.n * s.oh * s.ow == 0) return "has three dims, or no pixels";
   if (p.ic > kMostInputs || p.oc > kMostOutputs || p.ic * p.oc == 0 || p.taps() > kMostTaps || p.stride_w > kMostStride)
     return "has many channels, taps or strides";
@@ -83,7 +98,8 @@ Refusal read_pixel_gradient(const Group& group, PixelGradient& p) {
     for (int64_t kx = 0; kx < s.kw; ++kx)
       for (int64_t c = 0; c < p.ic; ++c) {
         const int64_t column = kx * s.dilation_w;
-        p.places[next++] = ky * s.dilation_h * p.row + (c * s.stride_w + column % s.stride_w) * p.pitch + column / s.stride_w;
+        p.places[next++] =
+            ky * s.dilation_h * p.row + (c * s.stride_w + column % s.stride_w) * p.pitch + column / s.stride_w;
       }
   return std::nullopt;
 }
@@ -138,8 +154,7 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
       }
     });
     sum(p, parts, sums, output(args));
-    if (!all_finite(p.taps() * p.oc, output(args)))
-      sum_inside(p, input(args, x), input(args, dy), output(args));
+    if (!all_finite(p.taps() * p.oc, output(args))) sum_inside(p, input(args, x), input(args, dy), output(args));
   };
   return call(fmt::format("pixel_gradient {}", to_string(machine_isa())), run, std::move(options));
 }

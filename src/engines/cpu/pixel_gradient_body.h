@@ -47,7 +47,8 @@ void spread_channels(const PixelGradient& s, const float* dy, int64_t first, int
 
 /// sums[tap][channel] += the products of rows of x, from the places of each tap on, with those of the gradient.
 template <int kChannels, int kTaps>
-void add_taps(const PixelGradient& s, int64_t rows, const float* x, const int64_t* places, const float* dy, float* sums) {
+void add_taps(const PixelGradient& s, int64_t rows, const float* x, const int64_t* places, const float* dy,
+              float* sums) {
   Floats all[kTaps][kChannels];
 #pragma GCC unroll 8
   for (int t = 0; t < kTaps; ++t)
@@ -101,8 +102,7 @@ void sum_parts(const PixelGradient& s, int64_t parts, const float* sums, float* 
   for (int64_t tap = 0; tap < s.taps(); ++tap)
     for (int64_t c = 0; c < s.oc; ++c) {
       Floats all = {};
-      for (int64_t part = 0; part < parts; ++part)
-        all += load(sums + ((part * s.taps() + tap) * s.made + c) * kFloats);
+      for (int64_t part = 0; part < parts; ++part) all += load(sums + ((part * s.taps() + tap) * s.made + c) * kFloats);
       float sum = 0;
       for (int lane = 0; lane < kFloats; ++lane) sum += all[lane];
       *gradient++ = sum;

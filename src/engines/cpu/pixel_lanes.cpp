@@ -84,7 +84,8 @@ namespace pixels_avx512 {
 CAIRN_TARGET_END
 
 ComputePixels compute_pixels() {
-  return machine_loop(pixels_plain::compute_pixel_rows, pixels_avx2::compute_pixel_rows, pixels_avx512::compute_pixel_rows);
+  return machine_loop(pixels_plain::compute_pixel_rows, pixels_avx2::compute_pixel_rows,
+                      pixels_avx512::compute_pixel_rows);
 }
 
 int64_t rounded_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
@@ -215,9 +216,8 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
   std::shared_ptr<const void> packed;
   CallOptions options;
   if (constant) {
-    packed = context.packer.packed(*constant, "pixel_lanes", weights_size, [&](void* to) {
-      pack_pixel_weights(p, constant->data(), static_cast<float*>(to));
-    });
+    packed = context.packer.packed(*constant, "pixel_lanes", weights_size,
+                                   [&](void* to) { pack_pixel_weights(p, constant->data(), static_cast<float*>(to)); });
     options.unread.push_back(kernel);
   }
   const int64_t threads = std::max(1, context.threads), rows = std::min(kRows, p.made_h);
@@ -249,8 +249,8 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
       const int64_t made = p.made_w * p.oc;
       char* const to = output<char>(args) + (image * p.made_h + first) * made * bytes_of(p.result);
       float* const y = is_narrow(p.result) ? at(columns + sums + wide) : reinterpret_cast<float*>(to);
-      compute(p, first, last, from.floats(p.read_by(first, last), at(columns + sums)), weights, start, at(0), at(columns),
-              y - first * made);
+      compute(p, first, last, from.floats(p.read_by(first, last), at(columns + sums)), weights, start, at(0),
+              at(columns), y - first * made);
       if (is_narrow(p.result)) narrow(p.result, (last - first) * made, y, to);
     });
   };

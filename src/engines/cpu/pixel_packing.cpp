@@ -52,9 +52,11 @@ CAIRN_VECTORISED(void, pack_brains,
   };
   pack_widened(count, from, step, channels, range_floats, pitch, to, widen_range);
 }
-__attribute__((target("avx512f,avx512bw,avx512vl"))) void pack_halves_by_16(
-    int64_t count, const uint16_t* from, int64_t step, std::span<const Range> channels, int64_t range_floats,
-    int64_t pitch, float* to) {
+__attribute__((target("avx512f,avx512bw,avx512vl"))) void pack_halves_by_16(int64_t count, const uint16_t* from,
+                                                                            int64_t step,
+                                                                            std::span<const Range> channels,
+                                                                            int64_t range_floats, int64_t pitch,
+                                                                            float* to) {
   constexpr __mmask16 kAll = 0xffff;
   for (int64_t pixel = 0; pixel < count; ++pixel, from += step, to += pitch) {
     float* place = to;

@@ -37,11 +37,11 @@ class PixelProduct {
     const Tensor* bias = part.epilogue.bias ? constant_of(part.epilogue.bias) : nullptr;
     static const Tensor zero = Tensor::zeros(kF32, {1});
     const size_t floats = conv.bias_size();
-    bias_ = context.packer.packed(
-        bias ? *bias : zero, fmt::format("{}{}", bias ? "bias" : "zeros", floats), floats * sizeof(float),
-        [&](void* to) {
-          conv.pack_bias(bias ? floats_of(part.epilogue.bias).data() : nullptr, static_cast<float*>(to));
-        });
+    bias_ = context.packer.packed(bias ? *bias : zero, fmt::format("{}{}", bias ? "bias" : "zeros", floats),
+                                  floats * sizeof(float), [&](void* to) {
+                                    conv.pack_bias(bias ? floats_of(part.epilogue.bias).data() : nullptr,
+                                                   static_cast<float*>(to));
+                                  });
     layout_ = conv.layout();
   }
 
@@ -61,9 +61,7 @@ class PixelProduct {
   /// Bytes of a pixel of y, of the residual and of x.
   int64_t made() const { return spec_.oc * bytes_of(spec_.narrow.result); }
   int64_t added() const { return spec_.oc * bytes_of(spec_.narrow.residual); }
-  int64_t read() const {
-    return spec_.ic * (spec_.arithmetic == Arithmetic::pairs ? 4 : bytes_of(spec_.x_form));
-  }
+  int64_t read() const { return spec_.ic * (spec_.arithmetic == Arithmetic::pairs ? 4 : bytes_of(spec_.x_form)); }
   /// Floats in which x is widened.
   size_t widened_size() const {
     size_t most = 0;

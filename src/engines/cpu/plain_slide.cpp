@@ -52,8 +52,7 @@ void slide_plainly(const SlideSpec& spec, const SlideTile& tile, const float* x,
   for (int64_t block = 0; block < vectors + (left > 0); ++block) {
     const int64_t count = block < vectors ? kSlideLanes : left;
     SlideLanes start{};
-    if (spec.work == WindowWork::maximum)
-      start += -std::numeric_limits<float>::infinity();
+    if (spec.work == WindowWork::maximum) start += -std::numeric_limits<float>::infinity();
     for (size_t pixel = 0; pixel < tile.pixel_bytes.size(); ++pixel) {
       SlideLanes sum = start;
       add_taps(spec, tile, pixel, x + tile.pixel_bytes[pixel] / 4, packed, count, sum);

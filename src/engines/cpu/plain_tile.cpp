@@ -82,7 +82,8 @@ float rounded(float value, Form form) {
 }
 
 template <int vectors>
-void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual, const void* specification) {
+void run_tile(const void* a, const void* b, void* c, const void* bias, const void* residual,
+              const void* specification) {
   const auto* spec = static_cast<const TileSpec*>(specification);
   for (size_t i = 0; i < spec->pixel_bytes.size(); ++i) {
     auto sums = sums_of<vectors>(*spec, i, static_cast<const char*>(a), static_cast<const char*>(b));

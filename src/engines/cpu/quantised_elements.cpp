@@ -51,20 +51,18 @@ CAIRN_QUANTISE(quantise_unsigned, uint8_t)
 CAIRN_QUANTISE(quantise_signed, int8_t)
 #undef CAIRN_QUANTISE
 
-#define CAIRN_DEQUANTISE(name, T)                                                                          \
-  CAIRN_VECTORISED(void, name##_columns,                                                                   \
-                   (int64_t count, const T* __restrict from, const float* __restrict scale, int32_t zero,  \
-                    float* __restrict to)) {                                                               \
-    for (int64_t i = 0; i < count; ++i)                                                                    \
-      to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale[i];                         \
-  }                                                                                                        \
-  CAIRN_VECTORISED(void, name##_by,                                                                        \
-                   (int64_t count, const T* __restrict from, float scale, int32_t zero,                    \
-                    float* __restrict to)) {                                                               \
-    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale; \
-  }                                                                                                        \
-  void name(int64_t count, const T* from, const float* scale, int64_t step, int32_t zero, float* to) {     \
-    step ? name##_columns(count, from, scale, zero, to) : name##_by(count, from, *scale, zero, to);        \
+#define CAIRN_DEQUANTISE(name, T)                                                                                     \
+  CAIRN_VECTORISED(                                                                                                   \
+      void, name##_columns,                                                                                           \
+      (int64_t count, const T* __restrict from, const float* __restrict scale, int32_t zero, float* __restrict to)) { \
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale[i];  \
+  }                                                                                                                   \
+  CAIRN_VECTORISED(void, name##_by,                                                                                   \
+                   (int64_t count, const T* __restrict from, float scale, int32_t zero, float* __restrict to)) {      \
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<int32_t>(from[i]) - zero) * scale;     \
+  }                                                                                                                   \
+  void name(int64_t count, const T* from, const float* scale, int64_t step, int32_t zero, float* to) {                \
+    step ? name##_columns(count, from, scale, zero, to) : name##_by(count, from, *scale, zero, to);                   \
   }
 CAIRN_DEQUANTISE(dequantise_unsigned, uint8_t)
 CAIRN_DEQUANTISE(dequantise_signed, int8_t)

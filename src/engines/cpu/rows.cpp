@@ -72,7 +72,8 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
   if (middle.inner < 8 && middle.inner != 1 && !folds_rows(middle.outer, middle.middle, middle.inner))
     return "few innermost elements stay";
   if (middle.middle == 0) return "nothing to reduce";
-  if (middle.inner == 1 && (is_narrow(middle.form) || is_narrow(middle.result))) return "rows of 16 bits have their own kernel";
+  if (middle.inner == 1 && (is_narrow(middle.form) || is_narrow(middle.result)))
+    return "rows of 16 bits have their own kernel";
   if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
   return middle;
 }

@@ -67,8 +67,8 @@ class PixelSum {
 struct Regions {
   Regions(const Group& group, const Node& node, const Value* image)
       : rule(node.attr()), in(image->type.shape.sizes()), boxes(index_of(group, node.inputs[1])),
-        index(index_of(group, node.inputs[2])), count(dim(node.inputs[1], 0)), wide(node.inputs[2]->type.dtype == kI64) {
-  }
+        index(index_of(group, node.inputs[2])), count(dim(node.inputs[1], 0)),
+        wide(node.inputs[2]->type.dtype == kI64) {}
   int64_t image_of(const StepArgs& args, int64_t box) const {
     return wide ? input<int64_t>(args, index)[box] : input<int32_t>(args, index)[box];
   }

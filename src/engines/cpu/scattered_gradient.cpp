@@ -21,8 +21,9 @@ namespace {
 struct ScatteredGradient {
   SlideSpec slide;
   int64_t n, h, w, ic, oc, oh, ow, kh, kw, stride_h, stride_w, dilation_h, pad_top, pad_left;
-  int64_t segment, rows;           // floats of a row of taps, in whole vectors; rows of pixels in a product
-  int64_t image_h, image_w, pitch; // of an image with borders, as far as taps reach: rows, floats of a row, floats between rows
+  int64_t segment, rows;  // floats of a row of taps, in whole vectors; rows of pixels in a product
+  int64_t image_h, image_w,
+      pitch;  // of an image with borders, as far as taps reach: rows, floats of a row, floats between rows
 
   int64_t columns() const { return kh * segment; }
 };
@@ -66,8 +67,8 @@ Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
   const SlideSpec s = convolution_of(node, dx, dy, kernel);
   if (s.d * s.kd * s.od * s.stride_d * s.dilation_w != 1) return "has three dims, or wide windows";
   if (s.n < kLeastImages || s.oh * s.ow * s.h * s.w * s.channels == 0) return "has few images, or no pixels";
-  g = {s,    s.n,  s.h,  s.w,        s.channels, last_dim(kernel), s.oh,      s.ow,
-       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h,     s.pad_top, s.pad_left};
+  g = {s,    s.n,  s.h,        s.w,        s.channels,   last_dim(kernel), s.oh,      s.ow,
+       s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.pad_top,        s.pad_left};
   if (g.pad_top < 0 || g.pad_left < 0) return "has negative padding";
   const int64_t lane = loop_lanes(machine_isa());
   g.segment = ceil_div(g.kw * g.ic, lane) * lane;
@@ -124,7 +125,9 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
   const size_t dy = index_of(group, node.inputs[0]), kernel = index_of(group, node.inputs[1]);
   const size_t threads = static_cast<size_t>(std::max(1, context.threads));
   const Conv product(product_of(g), machine_isa(), 1);
-  const auto floats = [](int64_t count) { return whole_lines(static_cast<size_t>(count) * sizeof(float)) / sizeof(float); };
+  const auto floats = [](int64_t count) {
+    return whole_lines(static_cast<size_t>(count) * sizeof(float)) / sizeof(float);
+  };
   const size_t taps = floats(g.columns() * g.oc), packed = floats(static_cast<int64_t>(product.packed_size()));
   const size_t bias = floats(static_cast<int64_t>(product.bias_size())), made = floats(g.rows * g.ow * g.columns());
   const size_t each = made + floats(g.image_h * g.pitch);

@@ -6,6 +6,7 @@ void add_pixels(const ScatteredGradient& s, const float* products, float* image)
   for (int64_t pixel = 0; pixel < s.ow; ++pixel, image += s.stride_w * s.ic)
     for (int64_t ky = 0; ky < s.kh; ++ky) {
       float* const to = image + ky * s.dilation_h * s.pitch;
-      for (int64_t i = 0; i < s.segment; i += kFloats, products += kFloats) store(to + i, load(to + i) + load(products));
+      for (int64_t i = 0; i < s.segment; i += kFloats, products += kFloats)
+        store(to + i, load(to + i) + load(products));
     }
 }

@@ -90,7 +90,7 @@ struct IntegerEpilogue {
 struct PixelGroup {
   int first = 0, count = 0;  // pixels
   int shift = 0;             // the row of the first
-  int reads = 0;             // 1: the register's 16 rows, spec.a_pixel_bytes apart, are in memory wherever all pixels' taps are
+  int reads = 0;  // 1: the register's 16 rows, spec.a_pixel_bytes apart, are in memory wherever all pixels' taps are
   friend bool operator==(const PixelGroup&, const PixelGroup&) = default;
 };
 

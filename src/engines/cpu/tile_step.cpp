@@ -243,8 +243,8 @@ constexpr size_t kNone = StepBias::kNone;
 class TileStep final : public Step {
  public:
   TileStep(const Group& group, TileProblem problem, MakeContext& context)
-      : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed), odd_(problem.odd),
-        offsets_(std::move(problem.offsets)), workers_(context.threads) {
+      : conv_(problem.spec, machine_isa(), context.threads), spec_(problem.spec), transposed_(problem.transposed),
+        odd_(problem.odd), offsets_(std::move(problem.offsets)), workers_(context.threads) {
     const Epilogue& epilogue = problem.contraction.epilogue;
     x_ = index_of(group, problem.x);
     weights_ = index_of(group, problem.stored ? problem.stored->codes : problem.weights);
@@ -317,7 +317,8 @@ class TileStep final : public Step {
   size_t workspace() const override {
     if (expands_) return bias_.workspace() + (expanded_floats() + conv_.widened_size(1)) * 4;
     const bool whole = (packed_ && offsets_.size() == 1) || keeps_;
-    return bias_.workspace() + padded_floats() * 4 + (whole ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
+    return bias_.workspace() + padded_floats() * 4 +
+           (whole ? conv_.widened_size(workers_) : scratch_floats() * packers()) * 4;
   }
   bool reads(size_t input) const override {
     return input == x_ || input == residual_ || input == bias_.input() || (input == weights_ && !packed_);
@@ -353,11 +354,11 @@ class TileStep final : public Step {
       even = with_zeros(weights.data(), blocks, channels * beside * bytes, beside * bytes);
     }
     const void* from = odd_ ? even.data() : weights.data();
-    const std::string name = conv_.layout() + (odd_ ? " padded" : "") + (transposed_ ? "t" : "") + (count > 1 ? fmt::format(" x {}", count) : "");
+    const std::string name = conv_.layout() + (odd_ ? " padded" : "") + (transposed_ ? "t" : "") +
+                             (count > 1 ? fmt::format(" x {}", count) : "");
     packed_ = context.packer.packed(weights, name, count * size * 4, [&](void* to) {
       for (size_t i = 0; i < count; ++i)
-        conv_.pack(place(from, starts[i], spec_.weights_form), static_cast<float*>(to) + i * size,
-                   transposed_);
+        conv_.pack(place(from, starts[i], spec_.weights_form), static_cast<float*>(to) + i * size, transposed_);
     });
   }
   void pack(const StoredWeights& weights, MakeContext& context) {
@@ -443,8 +444,8 @@ class SlideStep final : public Step {
     return input == x_ || input == residual_ || input == bias_.input() || (input == kernel_ && !packed_);
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input() &&
-                       same_form_;
+    const bool alone =
+        residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input() && same_form_;
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 
@@ -518,7 +519,8 @@ std::unique_ptr<Step> make_tile(const Group& group, MakeContext& context) {
 Refusal read_pixel_product(const Group& group, ConvSpec& spec) {
   TileProblem problem;
   if (auto reason = read_tile(group, problem)) return reason;
-  if (problem.stored && problem.contraction.stored->is("cast") && is_narrow(problem.spec.weights_form)) {  // packed as floats
+  if (problem.stored && problem.contraction.stored->is("cast") &&
+      is_narrow(problem.spec.weights_form)) {  // packed as floats
     problem.weights = problem.stored->codes;
     problem.stored.reset();
     problem.spec.stored = Stored::floats, problem.spec.block = 0, problem.spec.zeros = false;

@@ -161,7 +161,7 @@ CAIRN_INLINE void add_to_pairs(int64_t channels, int64_t count, const float* x, 
     most = most < below[i] ? below[i] : most;
     to[i] = most < below[i + channels] ? 3 : winner;
   }
-  float *__restrict const first = dx, *__restrict const next = dx + down;
+  float* __restrict const first = dx, * __restrict const next = dx + down;
   for (int64_t i = 0; i < count; ++i) {
     const int32_t winner = second[i] ? winners[kLanes - channels + i] : winners[kLanes + i];
     first[i] = winner == second[i] ? gradient[i] : 0.f;

@@ -55,7 +55,8 @@ Group update_of(const Group& group, const Node& gradient) {
 bool may_make_weight_gradient(const Node& node) {
   if (node.results.size() != 1 || !node.result()->type.is_static() || node.result()->type.dtype != kF32) return false;
   for (size_t i = 0; i < std::min<size_t>(2, node.inputs.size()); ++i)
-    if (const Node* made = node.inputs[i]->producer; made && is_widening(*made)) return false;  // 16 bits are read as they are
+    if (const Node* made = node.inputs[i]->producer; made && is_widening(*made))
+      return false;  // 16 bits are read as they are
   if (is_transposed_product(node)) return true;
   if (!is_convolution(node, ConvRole::kernel_gradient)) return false;
   const Group group = alone(node);
@@ -110,8 +111,7 @@ std::unique_ptr<Step> make_updated_gradient(const Group& group, MakeContext& con
   ElementwiseProgram program(update);
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
   std::vector<size_t> inputs;  // of the program, among the group's
-  for (const Value* value : update.inputs)
-    inputs.push_back(value == node.result() ? kMade : index_of(group, value));
+  for (const Value* value : update.inputs) inputs.push_back(value == node.result() ? kMade : index_of(group, value));
   CallOptions options;
   for (size_t each : program.aligned_inputs())
     if (inputs[each] != kMade && inputs[each] != x && inputs[each] != dy) options.in_place.push_back(inputs[each]);
@@ -127,7 +127,8 @@ std::unique_ptr<Step> make_updated_gradient(const Group& group, MakeContext& con
       for (size_t i = 0; i < inputs.size(); ++i) from[i] = inputs[i] == kMade ? made - first : args.inputs[inputs[i]];
       program.run_part(from.data(), args.outputs, first, first + count);
     };
-    gradient.run_and_finish(args.executor, args.inputs[x], args.inputs[dy], static_cast<float*>(args.workspace), finish);
+    gradient.run_and_finish(args.executor, args.inputs[x], args.inputs[dy], static_cast<float*>(args.workspace),
+                            finish);
   };
   return call(std::move(name), run, std::move(options));
 }

@@ -202,8 +202,9 @@ CAIRN_INLINE Floats cos_of(Floats x) {
 CAIRN_INLINE Floats tan_of(Floats x) {
   const Floats magnitude = magnitude_of(x);
   const Turned angle = turned(magnitude);
-  const Floats y = odd_series(angle.rest, angle.rest * angle.rest,
-                              {0.00967652368f, 0.00261699186f, 0.0247520344f, 0.0533181954f, 0.133399677f, 0.333331095f});
+  const Floats y =
+      odd_series(angle.rest, angle.rest * angle.rest,
+                 {0.00967652368f, 0.00261699186f, 0.0247520344f, 0.0533181954f, 0.133399677f, 0.333331095f});
   return by_library(magnitude > kMostAngle, ElementOp::tan, x,
                     with_sign(choose_odd(angle.turns, -1.f / y, y), sign_of(x)));
 }
@@ -212,8 +213,9 @@ constexpr float kQuarter = 1.57079632679489662f, kQuarterRest = -4.37113883e-8f;
 
 /// The angle with the tangent x in [0, 1]; fitted.
 CAIRN_INLINE Floats atan_within(Floats x) {
-  return odd_series(x, x * x, {-0.00182718522f, 0.0110643176f, -0.031455474f, 0.0582343251f, -0.0841944627f,
-                               0.10957572f, -0.142652446f, 0.199986386f, -0.333333019f});
+  return odd_series(x, x * x,
+                    {-0.00182718522f, 0.0110643176f, -0.031455474f, 0.0582343251f, -0.0841944627f, 0.10957572f,
+                     -0.142652446f, 0.199986386f, -0.333333019f});
 }
 /// pi/2 - x
 CAIRN_INLINE Floats quarter_less(Floats x) { return kQuarter - (x - kQuarterRest); }
@@ -390,8 +392,8 @@ CAIRN_INLINE Floats inverse_slope(Floats w) {
   const Floats near = quotient_of(w, {0.000385696147f, 0.00626769232f, 0.055378258f, 0.309002404f, 0.886226928f},
                                   {4.33303254e-05f, 0.0015840135f, 0.0267116291f, 0.0868726102f, 1.f});
   const Floats middle = polynomial_of((root - 3.143034f) * (1 / 0.906966f),
-                                      {-8.30866262e-05f, -5.69109036e-05f, 0.000731368233f, -0.00154792629f, 0.00239396486f,
-                                       -0.00373404405f, 0.0055714656f, 0.910563045f, 2.97642336f});
+                                      {-8.30866262e-05f, -5.69109036e-05f, 0.000731368233f, -0.00154792629f,
+                                       0.00239396486f, -0.00373404405f, 0.0055714656f, 0.910563045f, 2.97642336f});
   const Floats far = quotient_of(root - 4.f, {0.0402637572f, 0.569903911f, 2.58496893f, 3.83978379f},
                                  {7.97618974e-07f, 0.0402230798f, 0.410303164f, 1.f});
   return choose(w > 1000.f, w, choose(w < 5.f, near, choose(w < 16.f, middle, far)));
@@ -404,20 +406,20 @@ CAIRN_INLINE Floats normal_quantile_of(Floats x) {
 /// exp(-|x|) times the modified Bessel functions: a quotient up to 8, then a polynomial in 1 / |x| over its root.
 CAIRN_INLINE Floats bessel_i0e_of(Floats x) {
   const Floats magnitude = magnitude_of(x), r = 1.f / magnitude;
-  const Floats near =
-      quotient_of(magnitude, {0.000124861034f, 0.00675737208f, 0.0172242528f, 0.211533169f, 0.0928518214f, 0.999999947f},
-                  {0.00378950833f, 0.0326643401f, 0.16860685f, 0.55440129f, 1.09284931f, 1.f});
+  const Floats near = quotient_of(
+      magnitude, {0.000124861034f, 0.00675737208f, 0.0172242528f, 0.211533169f, 0.0928518214f, 0.999999947f},
+      {0.00378950833f, 0.0326643401f, 0.16860685f, 0.55440129f, 1.09284931f, 1.f});
   const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {3.59629821e-07f, 1.59880266e-06f, 1.0885861e-05f,
-                                                                  0.000134251368f, 0.00333583753f, 0.402203406f});
+                                                                 0.000134251368f, 0.00333583753f, 0.402203406f});
   return choose(magnitude > 8.f, far / root_of(magnitude), near);
 }
 CAIRN_INLINE Floats bessel_i1e_of(Floats x) {
   const Floats magnitude = magnitude_of(x), r = 1.f / magnitude;
-  const Floats near = quotient_of(
-      magnitude, {1.13454608e-05f, 0.000792264341f, 0.00315106029f, 0.0457524284f, 0.042162477f, 0.5f},
-      {0.000387561419f, 0.00481472488f, 0.0353004281f, 0.171095799f, 0.550829342f, 1.08432504f, 1.f});
+  const Floats near =
+      quotient_of(magnitude, {1.13454608e-05f, 0.000792264341f, 0.00315106029f, 0.0457524284f, 0.042162477f, 0.5f},
+                  {0.000387561419f, 0.00481472488f, 0.0353004281f, 0.171095799f, 0.550829342f, 1.08432504f, 1.f});
   const Floats far = polynomial_of((r - 0.063f) * (1 / 0.062f), {-4.19182818e-07f, -1.95957283e-06f, -1.46924124e-05f,
-                                                                  -0.000216032963f, -0.00967507032f, 0.389320445f});
+                                                                 -0.000216032963f, -0.00967507032f, 0.389320445f});
   return with_sign(choose(magnitude > 8.f, far / root_of(magnitude), magnitude * near), sign_of(x));
 }
 
@@ -425,9 +427,11 @@ CAIRN_INLINE Floats bessel_i1e_of(Floats x) {
 CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Floats y, Floats z) {
   const Floats one = spread(1.f), zero = spread(0.f);
   switch (op) {
+// clang-format off
 #define CAIRN_VECTOR(name, instruction, f32) \
   case ElementOp::instruction: return f32;
 #include "engines/cpu/element_table.h"
+    // clang-format on
     default: return x;  // operations of the C library
   }
 }

@@ -73,7 +73,8 @@ CAIRN_LANES(round_of, nearbyint)
 CAIRN_INLINE Floats half_of(Floats x) {
   const Ints sign = bits_of(x) & std::numeric_limits<int32_t>::min(), bits = bits_of(x) ^ sign;
   const Floats magnitude = floats_of(bits);
-  const auto up = reinterpret_cast<Words>(bits) + 0xfff + reinterpret_cast<Words>((bits >> 13) & 1);  // of a NaN it wraps
+  const auto up =
+      reinterpret_cast<Words>(bits) + 0xfff + reinterpret_cast<Words>((bits >> 13) & 1);  // of a NaN it wraps
   Floats y = floats_of(reinterpret_cast<Ints>(up) & -0x2000);
   y = choose(magnitude < 0x1p-14f, (magnitude + 0.5f) - 0.5f, y);
   y = choose(y > 65504.f, spread(std::numeric_limits<float>::infinity()), y);

@@ -47,8 +47,8 @@ struct WinogradCode {
                  const float* bias, const void* residual, void* y);
   // Of the gradient by the kernel:
   /// transform() of results in place of x, whose values at the points are those that meet x's.
-  void (*transform_results)(const WinogradLoops&, int64_t first, int64_t last, const void* results,
-                            const float* zeros, float* v);
+  void (*transform_results)(const WinogradLoops&, int64_t first, int64_t last, const void* results, const float* zeros,
+                            float* v);
   /// `count` elements of each tap, `tap_step` apart, from sums of products at the points that lie in `parts`.
   void (*finish_kernel)(int64_t count, int64_t parts, int64_t part_step, int64_t point_step, const float* m, float* to,
                         int64_t tap_step);

@@ -1,6 +1,7 @@
 // The loops of winograd.cpp, included once for each instruction set, each time in another namespace. A transform goes over
 // the columns of a tile, then over its rows; the matrices are those of the points in winograd.h.
 #include "engines/cpu/vector_types.h"
+
 #include "engines/cpu/narrow_vectors_body.h"
 
 /// Finite points other than 0 come in pairs, +-kNear and +-kFar. kFirst is the index of the first pair: tiles of 4 x 4 also have 0.
@@ -225,7 +226,8 @@ CAIRN_INLINE void finish_vector(const WinogradLoops& s, const float* m, Floats b
       if (results.residual) {
         if (s.narrow.rounds_biased) value = rounded_to<kForm>(value);
         with_form(s.narrow.residual, [&]<Form kResidual>() {
-          value += load_elements<kResidual>(reinterpret_cast<const ElementOf<kResidual>*>(results.residual) + at, count);
+          value +=
+              load_elements<kResidual>(reinterpret_cast<const ElementOf<kResidual>*>(results.residual) + at, count);
         });
       }
       value = choose(value > high, high, value);  // keeps NaN

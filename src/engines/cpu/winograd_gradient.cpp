@@ -32,7 +32,8 @@ WinogradGradient::WinogradGradient(const WinogradSpec& spec, int64_t results, Is
   zeros_ = whole_vectors(std::max(spec.ic, spec.oc));
   const int64_t values = m_part() * 4 <= kNearSums ? kNearValues : kFarValues;
   blocks_ = ceil_div(tiles_, std::clamp(values / (points() * (spec.ic + spec.oc) * 4), kLeastOfBlock, kMostOfBlock));
-  if (2 * m_part() * 4 <= kAllSums) blocks_ = std::max(blocks_, std::min<int64_t>(2, tiles_ / kLeastOfBlock));  // two parts
+  if (2 * m_part() * 4 <= kAllSums)
+    blocks_ = std::max(blocks_, std::min<int64_t>(2, tiles_ / kLeastOfBlock));  // two parts
   most_tiles_ = ceil_div(tiles_, blocks_);
   parts_ = std::clamp<int64_t>(kAllSums / (m_part() * 4), 1, std::min(kMostSums, blocks_));
   if (threads > 1) splits_ = std::clamp<int64_t>(threads * kChunksOfWorker / parts_, 1, panels_);
@@ -106,9 +107,8 @@ void WinogradGradient::run_chunk(int64_t chunk, const void* x, const void* dy, c
 void WinogradGradient::run(Executor& executor, const void* x, const void* dy, float* gradient, float* scratch) const {
   float *zeros = scratch, *sums = zeros + zeros_, *rest = sums + parts_ * m_part();
   std::fill_n(zeros, zeros_, 0.f);
-  executor.run(static_cast<int>(parts_ * splits_), [&](int chunk, int worker) {
-    run_chunk(chunk, x, dy, zeros, sums, rest + worker * values());
-  });
+  executor.run(static_cast<int>(parts_ * splits_),
+               [&](int chunk, int worker) { run_chunk(chunk, x, dy, zeros, sums, rest + worker * values()); });
   for_each(executor, spec_.ic, points() * spec_.oc * parts_, [&](int64_t i) {
     code_.finish_kernel(spec_.oc, parts_, m_part(), m_point(), sums + i * m_row_, gradient + i * spec_.oc,
                         spec_.ic * spec_.oc);
@@ -135,7 +135,8 @@ Refusal read_winograd_gradient(const Group& group, WinogradSpec& spec, int64_t& 
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   spec = {s.n, s.h, s.w, s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.pad_top, s.pad_left};
   spec.x_form = form_in(group, node.inputs[0]), spec.narrow.result = form_in(group, node.inputs[1]);
-  if (spec.x_form == Form::brains && machine_has_brain_products()) return "pairs of bf16 are multiplied by the definition";
+  if (spec.x_form == Form::brains && machine_has_brain_products())
+    return "pairs of bf16 are multiplied by the definition";
   spec.packed_in_run = true;  // the sums are written, and read to be finished
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   if (spec.n * spec.oh * spec.ow < kManyPixels && !is_narrow(spec.x_form)) spec.most_results = 3;

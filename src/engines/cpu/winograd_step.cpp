@@ -33,7 +33,8 @@ std::optional<std::string> read_forms(const Group& group, WinogradProblem& probl
   spec.precision = weights_precision(group, node.inputs[1], spec.x_form);
   spec.narrow = narrow_of(group, problem.contraction.epilogue);
   if (precision_in(group, node.inputs[0]) != Form::floats) return "rounds what it does not pack";
-  if (spec.x_form == Form::brains && machine_has_matrix_registers()) return "matrix registers multiply bf16 by the definition";
+  if (spec.x_form == Form::brains && machine_has_matrix_registers())
+    return "matrix registers multiply bf16 by the definition";
   return std::nullopt;
 }
 
@@ -106,7 +107,8 @@ class WinogradStep final : public Step {
     }
     const void* residual = residual_ == kNone ? nullptr : args.inputs[residual_];
     winograd_.run(executor, args.inputs[x_], static_cast<const float*>(packed), bias,
-                  static_cast<const float*>(zeros_.get()), residual, args.outputs[0], reinterpret_cast<float*>(scratch));
+                  static_cast<const float*>(zeros_.get()), residual, args.outputs[0],
+                  reinterpret_cast<float*>(scratch));
   }
 
   std::string kernel() const override {
@@ -125,7 +127,8 @@ class WinogradStep final : public Step {
     return input == x_ || input == residual_ || input == bias_.input() || input == kernel_;
   }
   std::vector<size_t> in_place() const override {
-    const bool alone = same_size_ && residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
+    const bool alone =
+        same_size_ && residual_ != kNone && residual_ != x_ && residual_ != kernel_ && residual_ != bias_.input();
     return alone ? std::vector<size_t>{residual_} : std::vector<size_t>{};
   }
 

@@ -469,8 +469,8 @@ void top_k(OpContext& c) {
   Value* x = moved(c.in[0]);
   // Its own inverse, and turns the order round; the least integer has no negative.
   const char* turn = x->type.dtype.is_float() ? "neg" : "bit_not";
-  auto* made = c.b.add_node(op_named("top_k"), {largest ? x : c.b.add(turn, {x}), k},
-                            {{"sorted", c.integer("sorted", 1) != 0}});
+  auto* made =
+      c.b.add_node(op_named("top_k"), {largest ? x : c.b.add(turn, {x}), k}, {{"sorted", c.integer("sorted", 1) != 0}});
   Value* values = largest ? made->result(0) : c.b.add(turn, {made->result(0)});
   c.out = {moved(values), cast_to(moved(made->result(1)), kI64, c.b)};
 }

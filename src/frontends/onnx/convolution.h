@@ -7,7 +7,6 @@ namespace cairn::onnx {
 
 /// The convolution of x, which stands for the node's first input, by a kernel, by the node's attributes; bias may be null.
 /// Of integers where their zero points are given: that of x, and one for all or each channel of the kernel.
-Value* convolved(OpContext& context, Value* x, Value* kernel, Value* bias,
-                 const std::vector<Value*>& zeros = {});
+Value* convolved(OpContext& context, Value* x, Value* kernel, Value* bias, const std::vector<Value*>& zeros = {});
 
 }  // namespace cairn::onnx

@@ -68,7 +68,8 @@ void roi_align(OpContext& c) {
   const std::string mode = c.text("mode", "avg");
   if (mode != "avg" && mode != "max") fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
   if (c.rank(0) != 4) c.refuse("images of {} dims are not supported", c.rank(0));
-  const bool half = c.text("coordinate_transformation_mode", c.opset >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
+  const bool half =
+      c.text("coordinate_transformation_mode", c.opset >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
   Value* y = c.b.add("roi_align", {channels_last(c, c.in[0]), cast_to(c.in[1], kF32, c.b), c.in[2]},
                      {{"size", std::vector{c.integer("output_height", 1), c.integer("output_width", 1)}},
                       {"samples", c.integer("sampling_ratio", 0)},
@@ -83,20 +84,23 @@ void deform_conv(OpContext& c) {
   c.expect_inputs(3, 5);
   if (c.rank(0) != 4 || c.rank(1) != 4 || c.rank(2) != 4) c.refuse("images of other than two dims are not supported");
   const Shape& kernel = c.in[1]->type.shape;
-  if (!c.in[1]->type.is_static() || !c.in[0]->type.shape.dims[1].known()) c.refuse("the sizes of the kernel must be known");
+  if (!c.in[1]->type.is_static() || !c.in[0]->type.shape.dims[1].known())
+    c.refuse("the sizes of the kernel must be known");
   const int64_t outputs = kernel.dims[0].size, tall = kernel.dims[2].size, wide = kernel.dims[3].size;
-  const int64_t channels = c.in[0]->type.shape.dims[1].size, groups = c.integer("group", 1), sets = c.integer("offset_group", 1);
+  const int64_t channels = c.in[0]->type.shape.dims[1].size, groups = c.integer("group", 1),
+                sets = c.integer("offset_group", 1);
   if (groups < 1 || sets < 1 || channels % groups != 0 || channels % sets != 0 || outputs % groups != 0 ||
       kernel.dims[1].size != channels / groups)
-    fail(ErrorKind::invalid_model, "", "{} channels and a kernel {} are not of {} groups and {} offset groups", channels,
-         to_string(kernel), groups, sets);
+    fail(ErrorKind::invalid_model, "", "{} channels and a kernel {} are not of {} groups and {} offset groups",
+         channels, to_string(kernel), groups, sets);
   const std::vector<int64_t> strides = c.integers("strides", 2, 1), dilations = c.integers("dilations", 2, 1),
                              pads = c.integers("pads", 4, 0);
   Builder& b = c.b;
   const Var x(b, c.in[0]), offset(b, c.in[2]);
   const DType dtype = x.dtype();
   const auto number = [&](int64_t size) { return Size(b, size); };
-  const Size batch(x, 0), rows(offset, 2), columns(offset, 3), images = batch * number(sets), taps = number(tall * wide);
+  const Size batch(x, 0), rows(offset, 2), columns(offset, 3), images = batch * number(sets),
+                                                               taps = number(tall * wide);
   // Places in pixels without offsets: [rows, columns, taps, (x, y)].
   std::vector<double> tap, across{static_cast<double>(strides[1]), 0}, down{0, static_cast<double>(strides[0])};
   for (int64_t i = 0; i < tall * wide; ++i) {
@@ -120,7 +124,8 @@ void deform_conv(OpContext& c) {
   }
   // [batch, sets, rows, columns, taps, channels of a set] times the kernel, group by group.
   y = reshape(y, {batch, number(sets), rows, columns, taps, number(channels / sets)});
-  y = reshape(transpose(y, {0, 2, 3, 4, 1, 5}), {batch * rows * columns, taps, number(groups), number(channels / groups)});
+  y = reshape(transpose(y, {0, 2, 3, 4, 1, 5}),
+              {batch * rows * columns, taps, number(groups), number(channels / groups)});
   const Size all = number(tall * wide * (channels / groups)), each = number(outputs / groups);
   y = reshape(transpose(y, {2, 0, 1, 3}), {number(groups), batch * rows * columns, all});
   const Var weights = reshape(Var(b, c.in[1]), {number(groups), each, number(channels / groups), taps});

@@ -213,9 +213,7 @@ Graph read_graph(Wire wire) {
       case field::graph::node: graph.nodes.push_back(read_node(wire.message("NodeProto"))); break;
       case field::graph::name: graph.name = wire.bytes(); break;
       case field::graph::initializer: graph.initializers.push_back(read_tensor_name(wire.bytes(), wire)); break;
-      case field::graph::sparse_initializer:
-        graph.initializers.push_back(read_sparse_name(wire.bytes(), wire));
-        break;
+      case field::graph::sparse_initializer: graph.initializers.push_back(read_sparse_name(wire.bytes(), wire)); break;
       case field::graph::input: graph.inputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       case field::graph::output: graph.outputs.push_back(read_value_info(wire.message("ValueInfoProto"))); break;
       case field::graph::metadata: {

@@ -15,7 +15,8 @@ namespace cairn::onnx {
 Value* unpacked(Importer& importer, cairn::Function& main, const ValueInfo& input, InputTypes& types);
 
 /// Adds a result, or those into which a sequence or an optional is packed, to the names and results of `main`.
-void add_result(const Importer& importer, cairn::Function& main, Value* value, std::string_view name, const ValueInfo* declared);
+void add_result(const Importer& importer, cairn::Function& main, Value* value, std::string_view name,
+                const ValueInfo* declared);
 
 /// A list without elements.
 Value* empty_list(Type element, Builder& builder);

@@ -146,7 +146,8 @@ class Loops {
   /// What enters a loop: of a constant that waits for what comes behind the loop a copy that does not.
   Edge entering(Edge start, Late& late) {
     Node copy = node(start.node);
-    if (copy.op != "Const" || !std::erase_if(copy.inputs, [&](Edge wait) { return late.take(wait.node); })) return start;
+    if (copy.op != "Const" || !std::erase_if(copy.inputs, [&](Edge wait) { return late.take(wait.node); }))
+      return start;
     copy.name = raising_.fresh(copy.name, "start");
     inside_.push_back(false);
     return {flow_.add(std::move(copy)), 0};
