@@ -233,6 +233,15 @@ NodeId changed_in_place(const Syntax& syntax, NodeId call) {
   return call;
 }
 
+bool is_iterated(const Syntax& syntax, NodeId call) {
+  const NodeId outer = syntax.parent(syntax.parent(call));
+  const std::string_view callee = syntax.text(syntax.child(outer, Field::function));
+  if (callee == "zip" || callee == "enumerate" || callee == "list") call = outer;
+  const NodeId loop = syntax.parent(call);
+  return (syntax.kind(loop) == Kind::for_statement || syntax.kind(loop) == Kind::for_in_clause) &&
+         syntax.child(loop, Field::right) == call;
+}
+
 bool is_module(TorchFile& torch, NodeId node) {
   return torch.file.resolver.is_instance(torch.file.module, node, "torch.nn.Module");
 }

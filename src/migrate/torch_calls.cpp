@@ -463,16 +463,6 @@ NodeId owner_of_gradient(const Syntax& syntax, NodeId node) {
   return (member == "data" || member == "detach") && is_gradient(syntax, object) ? object : kNoNode;
 }
 
-// for p in net.parameters(), also through zip: frozen parameters are among them.
-bool is_iterated(const Syntax& syntax, NodeId call) {
-  const NodeId outer = syntax.parent(syntax.parent(call));
-  const std::string_view callee = syntax.text(syntax.child(outer, Field::function));
-  if (callee == "zip" || callee == "enumerate" || callee == "list") call = outer;
-  const NodeId loop = syntax.parent(call);
-  return (syntax.kind(loop) == Kind::for_statement || syntax.kind(loop) == Kind::for_in_clause) &&
-         syntax.child(loop, Field::right) == call;
-}
-
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
 bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) {
   const TorchRow& row = *found.row;

@@ -138,6 +138,8 @@ void begin_in_training(TorchFile& torch);
 bool keeps_gradients(TorchFile& torch);
 /// Whether the training code is about this call: it is none of the table's.
 bool is_training_call(TorchFile& torch, NodeId call);
+/// for p in net.parameters(), also through zip, enumerate or list: frozen parameters are among them.
+bool is_iterated(const Syntax& syntax, NodeId call);
 /// Whether some value of the node is a module of PyTorch, or of the project that is one.
 bool is_module(TorchFile& torch, NodeId node);
 
