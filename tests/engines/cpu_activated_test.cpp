@@ -103,16 +103,9 @@ TEST(CpuActivated, ReductionsAndNormalisationsReadAndWriteElementsOf16Bits) {
           "%v = cast %x {{dtype = f32}} %z = {1} %y = cast %z {{dtype = {0}}} return %y }} }}",
           type, work);
       SCOPED_TRACE(text);
-      const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
-      std::vector<Tensor> inputs;
-      for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
-      const Tensor wanted = expected->run(inputs)[0];
-      for (int threads : {1, 3}) {
-        const auto model = Model::make(parse(text), {.threads = threads});
-        EXPECT_EQ(kernels_of(*model), std::string(work).starts_with("layer") ? "cpu/layer_norm " : "cpu/reduce ");
-        const auto wrong = difference(wanted, model->run(inputs)[0], Precision::accumulate_f32);
-        EXPECT_FALSE(wrong) << *wrong;
-      }
+      expect_reference_result(text, random, [&](const auto& kernels) {
+        EXPECT_EQ(kernels, std::string(work).starts_with("layer") ? "cpu/layer_norm " : "cpu/reduce ");
+      });
     }
 }
 

@@ -79,19 +79,7 @@ TEST(CpuFewChannels, TakesElementsOf16Bits) {
                                   {"1, 30, 33, 13", "5, 3, 13, 3", "dilations = [2, 3]", kClip}}) {
         const std::string text = narrow_module(each, type, rounds_sum);
         SCOPED_TRACE(text);
-        const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
-        std::vector<Tensor> inputs, one;
-        for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
-        const auto wanted = expected->run(inputs);
-        for (int threads : {1, 3}) {
-          const auto model = Model::make(parse(text), {.threads = threads});
-          EXPECT_EQ(kernels_of(*model), "cpu/few_channels ");
-          const auto found = model->run(inputs);
-          const auto wrong = difference(wanted[0], found[0], Precision::accumulate_f32);
-          EXPECT_FALSE(wrong) << *wrong;
-          EXPECT_TRUE(threads == 1 || found[0].same_bits(one[0]));
-          one = found;
-        }
+        expect_reference_result(text, random, [](const auto& kernels) { EXPECT_EQ(kernels, "cpu/few_channels "); });
       }
 }
 

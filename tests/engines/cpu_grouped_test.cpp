@@ -34,21 +34,10 @@ TEST(CpuGrouped, EqualsTheReferenceInBf16) {
   if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: no AVX2";
   for (const GroupedCase& each : kGroupedCases) {
     SCOPED_TRACE(fmt::format("{} groups of {} to {}, {}", each.groups, each.inputs, each.outputs, each.attributes));
-    const std::string text = grouped_module(each);
-    const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
     std::mt19937_64 random(11);
-    const std::vector<Tensor> inputs{random_tensor(expected->inputs()[0].type, random)};
-    const Tensor wanted = expected->run(inputs)[0];
-    Tensor one;
-    for (int threads : {1, 3}) {
-      const auto model = Model::make(parse(text), {.threads = threads});
-      EXPECT_NE(kernels_of(*model).find("cpu/grouped"), std::string::npos) << kernels_of(*model);
-      const Tensor found = model->run(inputs)[0];
-      const auto wrong = difference(wanted, found, Precision::accumulate_f32);
-      EXPECT_FALSE(wrong) << *wrong;
-      EXPECT_TRUE(!one.defined() || found.same_bits(one));
-      one = found;
-    }
+    expect_reference_result(grouped_module(each), random, [](const auto& kernels) {
+      EXPECT_NE(kernels.find("cpu/grouped"), std::string::npos) << kernels;
+    });
   }
 }
 

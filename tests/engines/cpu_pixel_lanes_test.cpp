@@ -104,19 +104,9 @@ TEST(CpuPixelLanes, TakesElementsOf16Bits) {
             {"2, 70, 41, 2", "3, 5, 2, 3", "strides = [1, 3]", "%r = clip %p {low = -0.5, high = 0.7}"}}) {
         const std::string text = narrow_pixel_module(each, type.c_str(), pools);
         SCOPED_TRACE(text);
-        const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
-        std::vector<Tensor> inputs, one;
-        for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
-        const auto wanted = expected->run(inputs);
-        for (int threads : {1, 3}) {
-          const auto model = Model::make(parse(text), {.threads = threads});
-          EXPECT_EQ(kernels_of(*model), pools ? "cpu/pixel_lanes and max_pool " : "cpu/pixel_lanes ");
-          const auto found = model->run(inputs);
-          const auto wrong = difference(wanted[0], found[0], Precision::accumulate_f32);
-          EXPECT_FALSE(wrong) << *wrong;
-          EXPECT_TRUE(threads == 1 || found[0].same_bits(one[0]));
-          one = found;
-        }
+        expect_reference_result(text, random, [&](const auto& kernels) {
+          EXPECT_EQ(kernels, pools ? "cpu/pixel_lanes and max_pool " : "cpu/pixel_lanes ");
+        });
       }
   }
 }

@@ -26,21 +26,9 @@ constexpr ProductCase kProductCases[] = {
 
 void expect_equal_to_the_reference(const std::string& text) {
   SCOPED_TRACE(text);
-  const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
   std::mt19937_64 random(11);
-  std::vector<Tensor> inputs;
-  for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
-  const Tensor wanted = expected->run(inputs)[0];
-  Tensor one;
-  for (int threads : {1, 3}) {
-    const auto model = Model::make(parse(text), {.threads = threads});
-    EXPECT_NE(kernels_of(*model).find("cpu/products"), std::string::npos) << kernels_of(*model);
-    const Tensor found = model->run(inputs)[0];
-    const auto wrong = difference(wanted, found, Precision::accumulate_f32);
-    EXPECT_FALSE(wrong) << *wrong;
-    EXPECT_TRUE(!one.defined() || found.same_bits(one));
-    one = found;
-  }
+  expect_reference_result(
+      text, random, [](const auto& kernels) { EXPECT_NE(kernels.find("cpu/products"), std::string::npos) << kernels; });
 }
 
 TEST(CpuProducts, equal_the_reference_in_f64_and_whole_numbers) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engines/cpu/isa.h"
+#include "ir/text.h"
+#include "ops/cases.h"
 #include "plan/plan.h"
 #include "runtime/model.h"
 
@@ -26,6 +28,26 @@ inline std::string kernels_of(const Model& model) {
   std::string names;
   for (const PlannedStep& step : model.plan(dims)->steps) names += step.kernel + " ";
   return names;
+}
+
+/// The first result of the model in this text, with random inputs, is near that of the reference engine and has the same bits at
+/// any number of threads. `check` looks at its kernels.
+template <class Check>
+void expect_reference_result(const std::string& text, std::mt19937_64& random, const Check& check) {
+  const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  std::vector<Tensor> inputs;
+  for (const Port& port : expected->inputs()) inputs.push_back(random_tensor(port.type, random));
+  const Tensor wanted = expected->run(inputs)[0];
+  Tensor one;
+  for (int threads : {1, 3}) {
+    const auto model = Model::make(parse(text), {.threads = threads});
+    check(kernels_of(*model));
+    const Tensor found = model->run(inputs)[0];
+    const auto wrong = difference(wanted, found, Precision::accumulate_f32);
+    EXPECT_FALSE(wrong) << *wrong;
+    EXPECT_TRUE(!one.defined() || found.same_bits(one));
+    one = found;
+  }
 }
 
 class Random {
