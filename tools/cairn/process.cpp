@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -113,8 +114,10 @@ void handle_signals() {
   handle(SIGXFSZ, [](int) {});  // the write fails with EFBIG; a program that we start finds the default again
 }
 
-/// The stack as far as kernels need it: where memory is limited, a stack that has to grow ends the process without a word.
-[[gnu::noinline]] void grow_stack() {
+/// Takes the stack that kernels need where addresses are limited: one that has to grow later would end the process without a word.
+[[gnu::noinline]] void grow_limited_stack() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   constexpr size_t kBytes = 512 << 10, kPage = 4096;
   char pages[kBytes];
   for (size_t at = 0; at < kBytes; at += kPage) static_cast<volatile char*>(pages)[at] = 0;
@@ -123,7 +126,7 @@ void handle_signals() {
 }  // namespace
 
 Process::Process(std::string name, int failure) : failure_(failure) {
-  grow_stack();
+  grow_limited_stack();
   take_closed_numbers();
   name.copy(program_name, sizeof program_name - 1);
   check_streams();
