@@ -227,14 +227,11 @@ const Rule kQuantisationRules[] = {
      .where = scales_keep_dims,
      .replace = reshape_integers,
      .in = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %s = constant {value = f32[2, 1] (0.5, 2.0)} %z = constant {value = "
-           "i8[] "
-           "(0)} %a = dequantize_linear %x, %s, %z %to = constant {value = i64[3] (2, 1, 3)} %y = reshape %a, %to "
+           "i8[] (0)} %a = dequantize_linear %x, %s, %z %to = constant {value = i64[3] (2, 1, 3)} %y = reshape %a, %to "
            "return %y }",
-     .out =
-         "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %z = constant {value = i8[] (0)} %to = constant {value = i64[3] (2, "
-         "1, "
-         "3)} %a = reshape %x, %to %s = constant {value = f32[2, 1, 1] (0.5, 2.0)} %y = dequantize_linear %a, %s, %z "
-         "return %y }"},
+     .out = "(%x: i8[2, 3]) -> (%y: f32[2, 1, 3]) { %z = constant {value = i8[] (0)} %to = constant {value = i64[3] "
+            "(2, 1, 3)} %a = reshape %x, %to %s = constant {value = f32[2, 1, 1] (0.5, 2.0)} %y = dequantize_linear "
+            "%a, %s, %z return %y }"},
     {.name = "quantize_of_moved",
      .summary = "floats are quantised before they are transposed or reshaped",
      .pattern = "quantize_linear(transpose|reshape(x, ...)~:move, s, z)",
