@@ -25,7 +25,7 @@ void by_matrices(KernelContext& context) {
   }
   const MatrixRoutine routine = find_matrix_routine(matrix_routines(), context.op().name);
   CHECK(routine, "{} is linear algebra", context.op().name);
-  const MatrixBatch batch(routine, context.attr, inputs, types);
+  const MatrixBatch batch(routine, kF64, context.attr, inputs, types);
   if (batch.count() == 0) return;
   std::vector<double> scratch(batch.scratch() / sizeof(double));
   for (const int64_t n : turns(batch.count())) {

@@ -15,7 +15,7 @@ const char* to_string(MatrixFault fault) {
   return "";
 }
 
-std::span<const NamedMatrixRoutine> matrix_routines() { return kMatrixRoutines; }
+std::span<const NamedMatrixRoutine> matrix_routines() { return kMatrixRoutines<double>; }
 
 MatrixRoutine find_matrix_routine(std::span<const NamedMatrixRoutine> routines, std::string_view op) {
   for (const NamedMatrixRoutine& each : routines)
@@ -23,9 +23,9 @@ MatrixRoutine find_matrix_routine(std::span<const NamedMatrixRoutine> routines, 
   return nullptr;
 }
 
-MatrixBatch::MatrixBatch(MatrixRoutine routine, const AttributeView& attributes, std::span<const Type> inputs,
-                         std::span<const Type> results)
-    : routine_(routine) {
+MatrixBatch::MatrixBatch(MatrixRoutine routine, DType computed, const AttributeView& attributes,
+                         std::span<const Type> inputs, std::span<const Type> results)
+    : routine_(routine), computed_(computed) {
   if (attributes.has("adjoint")) flags_.adjoint = attributes.boolean("adjoint");
   if (attributes.has("lower")) flags_.lower = attributes.boolean("lower");
   size_t rank = 0;  // of the batch
@@ -53,11 +53,33 @@ MatrixBatch::MatrixBatch(MatrixRoutine routine, const AttributeView& attributes,
   int64_t elements = 0;
   for (const auto& operands : {inputs_, results_})
     for (const Operand& each : operands) elements += each.rows * each.columns;
-  scratch_ = static_cast<size_t>(elements) * sizeof(double);
+  scratch_ = static_cast<size_t>(elements) * computed_.size();
 }
 
-MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void* const* results,
-                                 double* scratch) const {
+namespace {
+
+/// Rows of `from` become columns of `to`, by blocks whose cache lines are used whole.
+template <class From, class To>
+void transpose(const From* from, int64_t rows, int64_t columns, To* to) {
+  constexpr int64_t kBlock = 8;
+  for (const int64_t at : turns((rows + kBlock - 1) / kBlock, columns * kBlock)) {
+    const int64_t row = at * kBlock, end = std::min(row + kBlock, rows);
+    for (int64_t column = 0; column < columns; column += kBlock)
+      for (int64_t r = row; r < end; ++r)
+        for (int64_t c = column; c < std::min(column + kBlock, columns); ++c)
+          to[c * rows + r] = To(static_cast<Compute<To>>(from[r * columns + c]));
+  }
+}
+
+}  // namespace
+
+MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void* const* results, void* scratch) const {
+  return computed_ == kF32 ? compute_in(number, inputs, results, static_cast<float*>(scratch))
+                           : compute_in(number, inputs, results, static_cast<double*>(scratch));
+}
+
+template <class T>
+MatrixFault MatrixBatch::compute_in(int64_t number, const void* const* inputs, void* const* results, T* scratch) const {
   std::vector<MatrixSpan> in, out;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Operand& operand = inputs_[i];
@@ -66,11 +88,8 @@ MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void
       at += rest % batch_[axis] * operand.strides[axis];
     in.push_back({scratch, operand.rows, operand.columns});
     with_floats(operand.dtype, [&](auto tag) {
-      using T = decltype(tag);
-      const T* from = static_cast<const T*>(inputs[i]) + at * operand.rows * operand.columns;
-      for (const int64_t row : turns(operand.rows))
-        for (const int64_t column : turns(operand.columns))
-          scratch[column * operand.rows + row] = static_cast<double>(*from++);
+      const auto* from = static_cast<const decltype(tag)*>(inputs[i]) + at * operand.rows * operand.columns;
+      transpose(from, operand.rows, operand.columns, scratch);
     });
     scratch += operand.rows * operand.columns;
   }
@@ -83,11 +102,8 @@ MatrixFault MatrixBatch::compute(int64_t number, const void* const* inputs, void
   for (size_t i = 0; i < results_.size(); ++i) {
     const Operand& operand = results_[i];
     with_floats(operand.dtype, [&](auto tag) {
-      using T = decltype(tag);
-      T* to = static_cast<T*>(results[i]) + number * operand.rows * operand.columns;
-      for (const int64_t row : turns(operand.rows))
-        for (const int64_t column : turns(operand.columns))
-          *to++ = T(static_cast<Compute<T>>(out[i].data[column * operand.rows + row]));
+      auto* to = static_cast<decltype(tag)*>(results[i]) + number * operand.rows * operand.columns;
+      transpose(static_cast<const T*>(out[i].data), operand.columns, operand.rows, to);
     });
   }
   return MatrixFault::none;

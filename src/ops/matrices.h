@@ -9,9 +9,9 @@
 
 namespace cairn {
 
-/// A matrix of f64 by columns.
+/// A matrix by columns, of the routine's elements.
 struct MatrixSpan {
-  double* data;
+  void* data;
   int64_t rows, columns;
 };
 
@@ -28,24 +28,25 @@ struct NamedMatrixRoutine {
   std::string_view op;
   MatrixRoutine routine;
 };
-/// For every x86-64 processor.
+/// On f64, for every x86-64 processor.
 std::span<const NamedMatrixRoutine> matrix_routines();
-/// For those with AVX2 and FMA; in engines/cpu.
+/// On f64 and on f32, for those with AVX2 and FMA; in engines/cpu.
 std::span<const NamedMatrixRoutine> matrix_routines_avx2();
+std::span<const NamedMatrixRoutine> matrix_routines_avx2_f32();
 /// The routine of this op, or null.
 MatrixRoutine find_matrix_routine(std::span<const NamedMatrixRoutine> routines, std::string_view op);
 
 /// An op of linear algebra over the matrices in the last two dims of its inputs, whose leading dims broadcast.
 class MatrixBatch {
  public:
-  /// All dims are known.
-  MatrixBatch(MatrixRoutine routine, const AttributeView& attributes, std::span<const Type> inputs,
+  /// Whose routine computes on elements of `computed`, f64 or f32. All dims are known.
+  MatrixBatch(MatrixRoutine routine, DType computed, const AttributeView& attributes, std::span<const Type> inputs,
               std::span<const Type> results);
   /// The number of matrices of a result; 0 when all results are empty.
   int64_t count() const { return count_; }
   /// The bytes of scratch that compute() uses.
   size_t scratch() const { return scratch_; }
-  MatrixFault compute(int64_t number, const void* const* inputs, void* const* results, double* scratch) const;
+  MatrixFault compute(int64_t number, const void* const* inputs, void* const* results, void* scratch) const;
 
  private:
   struct Operand {
@@ -53,7 +54,11 @@ class MatrixBatch {
     int64_t rows, columns;
     std::vector<int64_t> strides;  // of an input over the dims of the batch, in matrices; of a result empty
   };
+  template <class T>
+  MatrixFault compute_in(int64_t number, const void* const* inputs, void* const* results, T* scratch) const;
+
   MatrixRoutine routine_;
+  DType computed_;
   MatrixFlags flags_;
   std::vector<Operand> inputs_, results_;
   std::vector<int64_t> batch_;

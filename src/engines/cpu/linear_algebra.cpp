@@ -24,9 +24,12 @@ std::unique_ptr<Step> make_linear_algebra(const Group& group, MakeContext& conte
     places.push_back(index_of(group, value));
   }
   for (const auto& result : node.results) types.push_back(result->type);
-  const MatrixRoutine routine =
-      find_matrix_routine(machine_isa() == Isa::none ? matrix_routines() : matrix_routines_avx2(), node.op->name);
-  const MatrixBatch batch(routine, node.attr(), inputs, types);
+  const auto is_f32 = [](const Type& type) { return type.dtype == kF32; };
+  const bool plain = machine_isa() == Isa::none;
+  const bool single = !plain && std::ranges::all_of(inputs, is_f32) && std::ranges::all_of(types, is_f32);
+  const auto routines = plain ? matrix_routines() : single ? matrix_routines_avx2_f32() : matrix_routines_avx2();
+  const MatrixBatch batch(find_matrix_routine(routines, node.op->name), single ? kF32 : kF64, node.attr(), inputs,
+                          types);
   const size_t each = whole_lines(batch.scratch());
   const Results results(group, node, each * static_cast<size_t>(std::max(1, context.threads)));
   const std::string name = node.op->name;
@@ -37,7 +40,7 @@ std::unique_ptr<Step> make_linear_algebra(const Group& group, MakeContext& conte
     for (size_t i = 0; i < types.size(); ++i) to.push_back(results.at<void*>(args, i));
     std::atomic<MatrixFault> fault = MatrixFault::none;
     args.executor.run(static_cast<int>(batch.count()), [&](int number, int worker) {
-      auto* scratch = static_cast<double*>(args.workspace) + static_cast<size_t>(worker) * each / sizeof(double);
+      auto* scratch = static_cast<std::byte*>(args.workspace) + static_cast<size_t>(worker) * each;
       const MatrixFault found = batch.compute(number, from.data(), to.data(), scratch);
       if (found != MatrixFault::none) fault = found;
     });

@@ -4,6 +4,7 @@
 
 namespace cairn {
 
-std::span<const NamedMatrixRoutine> matrix_routines_avx2() { return kMatrixRoutines; }
+std::span<const NamedMatrixRoutine> matrix_routines_avx2() { return kMatrixRoutines<double>; }
+std::span<const NamedMatrixRoutine> matrix_routines_avx2_f32() { return kMatrixRoutines<float>; }
 
 }  // namespace cairn
