@@ -120,6 +120,28 @@ TEST_F(CpuGroups, the_update_of_a_weight_is_part_of_the_step_that_makes_its_grad
   expect_steps(read, {"transposed_product", "elementwise 4"});
 }
 
+TEST_F(CpuGroups, the_gradient_of_a_relu_before_a_pooling_is_part_of_its_gradient) {
+  const auto expect_gated = [](int dims, const std::string& x, const std::string& dy, const std::string& attributes) {
+    expect_steps(fmt::format(R"((%c: f32{0}, %dy: f32{1}) -> (%y: f32{0}) {{
+    %zero = constant {{value = f32[] (0)}}
+    %r = relu %c
+    %g = max_pool{2}d_gradient %r, %dy {{{3}}}
+    %above = greater %r, %zero
+    %y = select %above, %g, %zero
+    return %y }})",
+                             x, dy, dims, attributes),
+                 {"elementwise", fmt::format("max_pool{}d_gradient and relu's", dims)});
+  };
+  for (const int channels : {1, 6, 16, 20, 70}) {
+    const auto of = [&](const std::string& dims) { return fmt::format("[{}, {}]", dims, channels); };
+    expect_gated(2, of("3, 13, 15"), of("3, 6, 7"), "window = [2, 2], strides = [2, 2]");
+    expect_gated(2, of("3, 9, 11"), of("3, 5, 6"), "window = [3, 3], strides = [2, 2], padding = same");
+    for (const char* ties : {"first", "all"})
+      expect_gated(3, of("2, 5, 9, 8"), of("2, 3, 5, 4"),
+                   fmt::format("window = [3, 3, 3], strides = [2, 2, 2], padding = same, ties = {}", ties));
+  }
+}
+
 TEST_F(CpuGroups, the_update_of_a_weight_stays_in_its_step_at_sizes_of_the_same_magnitude) {
   const std::string text =
       R"(module @m { func @main(%w: f32[96, 64], %x: f32[?n, 96], %dy: f32[?n, 64]) -> (%a: f32[96, 64]) {

@@ -307,7 +307,7 @@ TEST(CpuRows, transposes_any_dims) {
     Random random(seed);
     const int64_t rank = random.between(0, 5);
     std::vector<int64_t> dims, permutation(static_cast<size_t>(rank)), position(static_cast<size_t>(rank), 0);
-    for (int64_t i = 0; i < rank; ++i) dims.push_back(random.one_of({1, 2, 3, 16, 17, 20}));
+    for (int64_t i = 0; i < rank; ++i) dims.push_back(random.one_of({1, 2, 3, 4, 8, 16, 17, 20}));
     std::iota(permutation.begin(), permutation.end(), 0);
     for (int64_t i = rank - 1; i > 0; --i)
       std::swap(permutation[static_cast<size_t>(i)], permutation[static_cast<size_t>(random.between(0, i))]);

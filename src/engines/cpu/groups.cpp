@@ -14,6 +14,7 @@
 #include "engines/cpu/row_slices.h"
 #include "engines/cpu/rows.h"
 #include "engines/cpu/separable.h"
+#include "engines/cpu/training.h"
 #include "engines/cpu/updated_gradient.h"
 #include "ops/shapes.h"
 
@@ -161,6 +162,8 @@ class Proposer {
     }
     for (const auto& node : block_.nodes)
       if (node->is("batch_norm_gradient")) gated(*node);
+    for (const auto& node : block_.nodes)
+      if (auto nodes = gated_pool_gradient(*node, uses_); !nodes.empty()) taken_where_right(in_order(std::move(nodes)));
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && !(*node)->results.empty() && is_float((*node)->result(0))) row_chain(**node);
     for (const auto& node : block_.nodes) normalisation(*node);

@@ -71,6 +71,7 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
       axes.push_back(axis);
   }
   if (count == 0) return;
+  join_elements(axes);
   const auto take = [&](auto wanted) {
     auto found = std::find_if(axes.begin(), axes.end(), wanted);
     if (found == axes.end()) found = axes.begin();
@@ -81,7 +82,9 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
   if (!axes.empty()) columns_ = take([](const MovedAxis& axis) { return axis.to == 1; });
   if (!axes.empty()) {
     const auto consecutive = [](const MovedAxis& axis) { return axis.from == 1; };
-    if (columns_.to != 1 || std::any_of(axes.begin(), axes.end(), consecutive)) rows_ = take(consecutive);
+    const bool lies_together = columns_.from == 1 && columns_.to == 1;  // then rows are the axis next to it
+    if (lies_together || columns_.to != 1 || std::any_of(axes.begin(), axes.end(), consecutive))
+      rows_ = take(consecutive);
   }
   outer_ = std::move(axes);
   planes_ = element_bytes_ == 1 && columns_.size == 3 && columns_.to == 1 && rows_.from == 1 && rows_.to == 3;
@@ -91,7 +94,26 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
   for (const MovedAxis& axis : outer_) blocks_ *= axis.size;
 }
 
+// Elements that lie together in both layouts move as one.
+void StridedCopy::join_elements(std::vector<MovedAxis>& axes) {
+  if (axes.size() < 2 || axes[0].from != 1 || axes[0].to != 1) return;
+  const int64_t size = axes[0].size;
+  const size_t bytes = static_cast<size_t>(size) * element_bytes_;
+  if (bytes != 8 && bytes != 16 && bytes != 32 && bytes != 64) return;
+  for (const MovedAxis& axis : axes)
+    if (&axis != axes.data() && (axis.from % size != 0 || axis.to % size != 0)) return;
+  axes.erase(axes.begin());
+  for (MovedAxis& axis : axes) axis.from /= size, axis.to /= size;
+  element_bytes_ = bytes;
+}
+
 namespace {
+
+/// An element of any alignment.
+template <size_t kBytes>
+struct Element {
+  std::array<char, kBytes> bytes;
+};
 
 /// to[j * to_step + i] = from[i * step + j] for i, j < 8: halves of rows are interleaved three times.
 void transpose_eight(const uint16_t* from, int64_t step, uint16_t* to, int64_t to_step) {
@@ -181,7 +203,8 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
 }
 
 void StridedCopy::run(Executor& executor, const void* x, void* y) const {
-  const int64_t elements = std::max<int64_t>(1, columns_.size * std::min(rows_.size, block_rows_));
+  const int64_t moved = columns_.size * std::min(rows_.size, block_rows_);
+  const int64_t elements = moved * std::max<int64_t>(1, static_cast<int64_t>(element_bytes_ / sizeof(float)));
   const int64_t least = std::max<int64_t>(1, kLeastElements / elements);
   const int64_t each = std::clamp(blocks_ / (executor.width() * 8), least, std::max(least, kMostElements / elements));
   executor.run(static_cast<int>((blocks_ + each - 1) / each), [&](int chunk, int) {
@@ -193,8 +216,10 @@ void StridedCopy::run(Executor& executor, const void* x, void* y) const {
     if (element_bytes_ == 1) move(uint8_t());
     if (element_bytes_ == 2) move(uint16_t());
     if (element_bytes_ == 4) move(uint32_t());
-    if (element_bytes_ == 8) move(uint64_t());
-    if (element_bytes_ == 16) move(std::array<uint64_t, 2>());
+    if (element_bytes_ == 8) move(Element<8>());
+    if (element_bytes_ == 16) move(Element<16>());
+    if (element_bytes_ == 32) move(Element<32>());
+    if (element_bytes_ == 64) move(Element<64>());
   });
 }
 

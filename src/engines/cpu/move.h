@@ -24,6 +24,7 @@ class StridedCopy {
   void run(Executor& executor, const void* x, void* y) const;
 
  private:
+  void join_elements(std::vector<MovedAxis>& axes);
   template <class T>
   void move_block(int64_t block, const T* x, T* y) const;
 

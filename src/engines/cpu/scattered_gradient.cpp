@@ -26,6 +26,9 @@ struct ScatteredGradient {
       pitch;  // of an image with borders, as far as taps reach: rows, floats of a row, floats between rows
 
   int64_t columns() const { return kh * segment; }
+  /// Whether the pixels of a column are a tile, which adds up all their taps before it stores any.
+  bool by_columns() const { return stride_h == 1; }
+  bool has_borders() const { return pad_top || pad_left || image_h != h || image_w != w * ic; }
 };
 
 namespace scattered_plain {
@@ -56,6 +59,16 @@ ConvSpec product_of(const ScatteredGradient& s) {
   return product;
 }
 
+/// The convolution of a column of dy, along it alone, that makes all rows of the image as wide as a row of taps.
+ConvSpec column_of(const ScatteredGradient& s) {
+  ConvSpec column;
+  column.h = s.oh, column.w = s.ow, column.ic = s.oc, column.oc = s.kw * s.ic;
+  column.oh = s.image_h, column.kh = s.kh, column.dilation_h = s.dilation_h;
+  column.pad_top = (s.kh - 1) * s.dilation_h;
+  column.y_pixel = column.y_row = s.pitch, column.residual = true;
+  return column;
+}
+
 Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
   constexpr int64_t kLeastImages = 4, kMostImage = 256 << 10, kProductFloats = 24 << 10;
   const Node& node = group.last();
@@ -80,9 +93,9 @@ Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
   while (g.oh % g.rows != 0) --g.rows;
   g.image_h = (g.oh - 1) * g.stride_h + (g.kh - 1) * g.dilation_h + 1;
   g.image_w = ((g.ow - 1) * g.stride_w + g.kw) * g.ic;
-  g.pitch = (g.ow - 1) * g.stride_w * g.ic + g.segment;
+  g.pitch = g.by_columns() ? g.image_w : (g.ow - 1) * g.stride_w * g.ic + g.segment;
   if (g.image_h * g.pitch > kMostImage) return "has large images";
-  return Conv::refuses(product_of(g), machine_isa());
+  return Conv::refuses(g.by_columns() ? column_of(g) : product_of(g), machine_isa());
 }
 
 /// The kernel [taps, ic, oc] as [columns, oc].
@@ -118,12 +131,52 @@ Refusal refuses_scattered_gradient(const Group& group) {
   return read_scattered_gradient(group, g);
 }
 
+namespace {
+
+std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_t dy, size_t kernel, int threads,
+                                               CallOptions options) {
+  const auto bytes = [](size_t floats) { return whole_lines(floats * sizeof(float)); };
+  const Conv column(column_of(g), machine_isa(), 1);
+  const size_t packed = bytes(column.packed_size()), bias = bytes(column.bias_size());
+  const size_t image_size = g.has_borders() ? bytes(static_cast<size_t>(g.image_h * g.pitch)) : 0;
+  options.workspace = packed + bias + static_cast<size_t>(threads) * image_size;
+  std::vector<int64_t> taps;  // from the last row of the kernel to the first
+  for (int64_t ky = g.kh; ky-- > 0;) taps.push_back(ky * g.kw * g.ic * g.oc);
+  const auto run = [=, taps = std::move(taps)](const StepArgs& args) {
+    auto* const scratch = static_cast<char*>(args.workspace);
+    auto *const weights = reinterpret_cast<float*>(scratch), *const zeros = reinterpret_cast<float*>(scratch + packed);
+    for (int panel = 0; panel < column.panels(); ++panel)
+      column.pack_taps(panel, input(args, kernel), taps, 1, g.oc, weights);
+    std::memset(zeros, 0, bias);
+    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;
+    executor.run(static_cast<int>(g.n), [&](int i, int worker) {
+      float* const dx = output(args) + i * g.h * g.w * g.ic;
+      char* const own = scratch + packed + bias + static_cast<size_t>(worker) * image_size;
+      float* const image = image_size ? reinterpret_cast<float*>(own) : dx;
+      std::memset(image, 0, static_cast<size_t>(g.image_h * g.pitch) * sizeof(float));
+      const float* from = input(args, dy) + i * g.oh * g.ow * g.oc;
+      for (int64_t at = 0; at < g.ow; ++at, from += g.oc) {
+        float* const to = image + at * g.stride_w * g.ic;
+        column.run(serial_executor(), from, weights, zeros, to, to);
+      }
+      if (image_size) store_image(g, image, dx);
+    });
+  };
+  return call(fmt::format("scattered_gradient by columns, {}", column.describe()), run, std::move(options));
+}
+
+}  // namespace
+
 std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& context) {
   ScatteredGradient g;
   read_scattered_gradient(group, g);
   const Node& node = group.last();
   const size_t dy = index_of(group, node.inputs[0]), kernel = index_of(group, node.inputs[1]);
   const size_t threads = static_cast<size_t>(std::max(1, context.threads));
+  CallOptions options;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != dy && i != kernel) options.unread.push_back(i);
+  if (g.by_columns()) return make_gradient_by_columns(g, dy, kernel, static_cast<int>(threads), std::move(options));
   const Conv product(product_of(g), machine_isa(), 1);
   const auto floats = [](int64_t count) {
     return whole_lines(static_cast<size_t>(count) * sizeof(float)) / sizeof(float);
@@ -131,9 +184,7 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
   const size_t taps = floats(g.columns() * g.oc), packed = floats(static_cast<int64_t>(product.packed_size()));
   const size_t bias = floats(static_cast<int64_t>(product.bias_size())), made = floats(g.rows * g.ow * g.columns());
   const size_t each = made + floats(g.image_h * g.pitch);
-  CallOptions options{.workspace = (std::max(taps, bias) + packed + threads * each) * sizeof(float)};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != dy && i != kernel) options.unread.push_back(i);
+  options.workspace = (std::max(taps, bias) + packed + threads * each) * sizeof(float);
   const auto add = machine_loop(scattered_plain::add_pixels, scattered_avx2::add_pixels, scattered_avx512::add_pixels);
   std::string name = fmt::format("scattered_gradient {}", product.describe());
   const auto run = [=](const StepArgs& args) {

@@ -4,6 +4,7 @@
 #include "engines/cpu/results.h"
 #include "engines/cpu/training_loops.h"
 #include "ops/kernels.h"
+#include "passes/facts.h"
 
 namespace cairn {
 
@@ -18,7 +19,36 @@ Refusal others_than_f32(std::initializer_list<const Value*> values) {
   return std::nullopt;
 }
 
+bool is_max_pool_gradient(const Node& node) { return node.is("max_pool2d_gradient") || node.is("max_pool3d_gradient"); }
+
+/// Whether it is select(x > 0, gradient, 0) of a maximum pooling's gradient and the x that was pooled.
+bool is_gate_of(const Node& gradient, const Node& select) {
+  if (!select.is("select") || select.inputs[1] != gradient.result() || !is_zero(select.inputs[2])) return false;
+  const Node* greater = select.inputs[0]->producer;
+  return select.result()->type == gradient.result()->type && greater && greater->is("greater") &&
+         greater->inputs[0] == gradient.inputs[0] && is_zero(greater->inputs[1]);
+}
+
+/// The gradient of a pooling in the group, alone or with the relu's gradient behind it; or null.
+const Node* pool_gradient_in(const Group& group) {
+  constexpr size_t kGated = 3;
+  const Node& last = group.last();
+  if (group.nodes.size() == 1)
+    return is_max_pool_gradient(last) || last.is("avg_pool2d_gradient") || last.is("avg_pool3d_gradient") ? &last
+                                                                                                          : nullptr;
+  const Node* made = last.is("select") ? last.inputs[1]->producer : nullptr;
+  const bool gated = group.nodes.size() == kGated && group.outputs.size() == 1 && made && is_max_pool_gradient(*made);
+  return gated && is_gate_of(*made, last) ? made : nullptr;
+}
+
 }  // namespace
+
+std::vector<const Node*> gated_pool_gradient(const Node& gradient, const Uses& uses) {
+  if (!is_max_pool_gradient(gradient) || !uses.single(gradient.result())) return {};
+  const Node* select = uses.users(gradient.result()).front();
+  if (!is_gate_of(gradient, *select) || !uses.single(select->inputs[0])) return {};
+  return {&gradient, select->inputs[0]->producer, select};
+}
 
 Refusal refuses_cross_entropy(const Group& group) {
   const bool sparse = single_node(group, "sparse_softmax_cross_entropy") != nullptr;
@@ -52,24 +82,27 @@ std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext&) {
 }
 
 Refusal refuses_pool_gradient(const Group& group) {
-  const Node& node = group.last();
-  const bool most = node.is("max_pool2d_gradient") || node.is("max_pool3d_gradient");
-  if (group.nodes.size() != 1 || (!most && !node.is("avg_pool2d_gradient") && !node.is("avg_pool3d_gradient")))
-    return "is another operation";
-  return others_than_f32({node.inputs[0], most ? node.inputs[1] : node.result(), node.result()});
+  const Node* node = pool_gradient_in(group);
+  if (!node) return "is another operation";
+  const bool most = is_max_pool_gradient(*node);
+  return others_than_f32({node->inputs[0], most ? node->inputs[1] : node->result(), node->result()});
 }
 
 std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
-  const Node& node = group.last();
-  const bool most = node.is("max_pool2d_gradient") || node.is("max_pool3d_gradient");
+  const Node& node = *pool_gradient_in(group);
+  const bool most = is_max_pool_gradient(node);
   SlideSpec spec = slide_of(node, node.result(), node.inputs[most ? 1 : 0], node.attr().integers("window"));
   spec.work = most ? WindowWork::maximum : WindowWork::mean;
   spec.count_padding = !most && node.attr().boolean("count_padding");
-  const bool to_all = most && node.attr().has("ties") && node.attr().text("ties") == "all";
+  const Winners winners{most && node.attr().has("ties") && node.attr().text("ties") == "all", group.nodes.size() > 1};
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[most ? 1 : 0]);
-  return call(node.op->name, [=](const StepArgs& args) {
-    pool_gradient(args.executor, spec, to_all, most ? input(args, x) : nullptr, input(args, dy), output(args));
-  });
+  CallOptions options;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != x && i != dy) options.unread.push_back(i);
+  const auto run = [=](const StepArgs& args) {
+    pool_gradient(args.executor, spec, winners, most ? input(args, x) : nullptr, input(args, dy), output(args));
+  };
+  return call(fmt::format("{}{}", node.op->name, winners.gated ? " and relu's" : ""), run, std::move(options));
 }
 
 Refusal refuses_depthwise_gradient(const Group& group) {

@@ -10,6 +10,7 @@
 #include "engines/cpu/taps.h"
 #include "engines/cpu/vector_loops.h"
 #include "support/stop.h"
+#include "support/target.h"
 
 namespace cairn {
 
@@ -36,10 +37,10 @@ struct Window {
 
 // Adds one window's gradient to its first largest element, for up to kBlock channels. kApart: for up to kLanes, and writes
 // zeros behind them as to its other elements (a window that overlaps another would wait for what was just stored beside
-// what it reads). Plain loops: GCC lowers comparisons of vector types to scalars before it clones a function for each
-// instruction set.
+// what it reads). `gated`: if that element is above 0, as behind a relu. Plain loops: GCC lowers comparisons of vector types to
+// scalars before it clones a function for each instruction set.
 template <bool kApart>
-CAIRN_INLINE void add_to_largest(int64_t channels, const float* x, const float* __restrict gradient,
+CAIRN_INLINE void add_to_largest(bool gated, int64_t channels, const float* x, const float* __restrict gradient,
                                  const Window& window, float* dx) {
   const int64_t lanes = kApart ? kLanes : channels;
   float most[kApart ? kLanes : kBlock];
@@ -55,6 +56,9 @@ CAIRN_INLINE void add_to_largest(int64_t channels, const float* x, const float* 
     }
     ++tap;
   });
+  if (gated)
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < lanes; ++i) winner[i] = most[i] > 0 ? winner[i] : tap;
   if (kApart)
 #pragma GCC unroll 1
     for (int64_t i = 0; i < kLanes; ++i) winner[i] = i < channels ? winner[i] : tap;
@@ -68,8 +72,8 @@ CAIRN_INLINE void add_to_largest(int64_t channels, const float* x, const float* 
 }
 
 // The same for a few channels, one by one.
-CAIRN_INLINE void add_to_largest_of_few(int64_t channels, const float* x, const float* gradient, const Window& window,
-                                        float* dx) {
+CAIRN_INLINE void add_to_largest_of_few(bool gated, int64_t channels, const float* x, const float* gradient,
+                                        const Window& window, float* dx) {
   for (int64_t i = 0; i < channels; ++i) {
     int64_t winner = window.first + i;
     float most = x[winner];
@@ -78,12 +82,12 @@ CAIRN_INLINE void add_to_largest_of_few(int64_t channels, const float* x, const 
       most = wins ? x[at + i] : most;
       winner = wins ? at + i : winner;
     });
-    dx[winner] += gradient[i];
+    if (!gated || most > 0) dx[winner] += gradient[i];
   }
 }
 
 // Adds it to every element that equals the largest; to none when that is a NaN, which comes first.
-CAIRN_INLINE void add_to_all_largest(int64_t channels, const float* x, const float* __restrict gradient,
+CAIRN_INLINE void add_to_all_largest(bool gated, int64_t channels, const float* x, const float* __restrict gradient,
                                      const Window& window, float* dx) {
   float most[kBlock];
   bool first = true;
@@ -92,6 +96,8 @@ CAIRN_INLINE void add_to_all_largest(int64_t channels, const float* x, const flo
     for (int64_t i = 0; i < channels; ++i) most[i] = first || most[i] < from[i] ? from[i] : most[i];
     first = false;
   });
+  if (gated)
+    for (int64_t i = 0; i < channels; ++i) most[i] = most[i] > 0 ? most[i] : std::numeric_limits<float>::quiet_NaN();
   window.each([&](int64_t at) __attribute__((always_inline)) {
     const float* __restrict from = x + at;
     float* __restrict to = dx + at;
@@ -113,19 +119,20 @@ int64_t padded_taps(int64_t position, int64_t size, int64_t stride, int64_t pad,
 }
 
 // `roomy`: kLanes floats can be read and written at each tap, and windows do not overlap.
-CAIRN_INLINE void add_window(const SlideSpec& s, bool to_all, int64_t channels, bool roomy, float count, const float* x,
-                             const float* dy, const Window& window, float* dx) {
+CAIRN_INLINE void add_window(const SlideSpec& s, Winners winners, int64_t channels, bool roomy, float count,
+                             const float* x, const float* dy, const Window& window, float* dx) {
   if (s.work == WindowWork::mean) return add_to_all(channels, dy, count, window, dx);
   if (roomy && window.slices == 1 && window.rows == 2 && window.columns == 2)  // the usual ones, without loops
-    return add_to_largest<true>(channels, x, dy, {1, 2, 2, window.first, window.back, window.down, window.right}, dx);
-  if (roomy) return add_to_largest<true>(channels, x, dy, window, dx);
-  if (channels < kLanes && !to_all) return add_to_largest_of_few(channels, x, dy, window, dx);
+    return add_to_largest<true>(winners.gated, channels, x, dy,
+                                {1, 2, 2, window.first, window.back, window.down, window.right}, dx);
+  if (roomy) return add_to_largest<true>(winners.gated, channels, x, dy, window, dx);
+  if (channels < kLanes && !winners.all) return add_to_largest_of_few(winners.gated, channels, x, dy, window, dx);
   for (int64_t at = 0; at < channels; at += kBlock) {
     const int64_t part = std::min(kBlock, channels - at);
-    if (to_all)
-      add_to_all_largest(part, x + at, dy + at, window, dx + at);
+    if (winners.all)
+      add_to_all_largest(winners.gated, part, x + at, dy + at, window, dx + at);
     else
-      add_to_largest<false>(part, x + at, dy + at, window, dx + at);
+      add_to_largest<false>(winners.gated, part, x + at, dy + at, window, dx + at);
   }
 }
 
@@ -138,46 +145,61 @@ bool is_paired(const SlideSpec& s) {
          s.channels < kLanes && 2 * s.ow * s.channels <= kPairFloats;
 }
 
-// The gradient of a row of such windows' largest elements, in the floats of two rows of x as they lie. `second`: whether a float
-// belongs to the second pixel of its window.
-CAIRN_INLINE void add_to_pairs(int64_t channels, int64_t count, const float* x, int64_t down, const float* dy,
-                               const int32_t* __restrict second, float* dx) {
-  int32_t winners[kLanes + kPairFloats];  // by float of the first pixels; garbage before and between them
-  float windows[kPairFloats / 2 + kLanes], gradient[kPairFloats + kLanes];
-  std::copy_n(dy, count / 2, windows);
-  const float* from = windows;
-  for (int64_t i = 0; i < count; i += 2 * channels, from += channels)
-    for (const int64_t at : {i, i + channels})  // the next pixels take the place of what lies behind the channels
-      std::memcpy(gradient + at, from, kLanes * sizeof(float));
-  int32_t* __restrict const to = winners + kLanes;
-  const float* __restrict const below = x + down;
-  std::fill_n(winners, kLanes, 0);
-  std::fill_n(to + count - channels, channels, 0);
-  for (int64_t i = 0; i < count - channels; ++i) {
-    float most = x[i];
-    int32_t winner = most < x[i + channels] ? 1 : 0;
-    most = winner ? x[i + channels] : most;
-    winner = most < below[i] ? 2 : winner;
-    most = most < below[i] ? below[i] : most;
-    to[i] = most < below[i + channels] ? 3 : winner;
-  }
-  float* __restrict const first = dx, * __restrict const next = dx + down;
-  for (int64_t i = 0; i < count; ++i) {
-    const int32_t winner = second[i] ? winners[kLanes - channels + i] : winners[kLanes + i];
-    first[i] = winner == second[i] ? gradient[i] : 0.f;
-    next[i] = winner == second[i] + 2 ? gradient[i] : 0.f;
-  }
-}
+/// Two rows of x and dx, whose windows hold pairs of pixels.
+struct PairRow {
+  bool gated, inside;  // inside: there is memory before and behind both rows of x
+  int64_t channels, count;
+  const float *x, *below, *gradient;  // gradient: of each float's window
+  const int32_t* second;              // -1: a float belongs to the second pixel of its window
+  float *dx, *next;
+};
+
+namespace pairs_plain {
+#define CAIRN_FLOATS 4
+#include "engines/cpu/paired_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pairs_plain
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v3")
+namespace pairs_avx2 {
+#define CAIRN_FLOATS 8
+#include "engines/cpu/paired_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pairs_avx2
+CAIRN_TARGET_END
+
+CAIRN_TARGET_BEGIN("arch=x86-64-v4")
+namespace pairs_avx512 {
+#define CAIRN_FLOATS 16
+#include "engines/cpu/paired_gradient_body.h"
+#undef CAIRN_FLOATS
+}  // namespace pairs_avx512
+CAIRN_TARGET_END
 
 // dx of an image of such windows.
-CAIRN_VECTORISED(void, paired_gradient_of, (const SlideSpec& s, const float* x, const float* dy, float* dx)) {
+void paired_gradient_of(const SlideSpec& s, bool gated, int64_t image, const float* x, const float* dy, float* dx) {
+  const auto store_row =
+      machine_loop(pairs_plain::store_pair_row, pairs_avx2::store_pair_row, pairs_avx512::store_pair_row);
   const int64_t row = s.w * s.channels, count = 2 * s.ow * s.channels;
   float* const end = dx + s.h * row;
-  int32_t second[kPairFloats];
-  std::fill_n(second, count, 0);
-  for (int64_t i = s.channels; i < count; i += 2 * s.channels) std::fill_n(second + i, s.channels, 1);
-  for (int64_t i = 0; i < s.oh; ++i, x += 2 * row, dx += 2 * row, dy += s.ow * s.channels) {
-    add_to_pairs(s.channels, count, x, row, dy, second, dx);
+  int32_t second[kPairFloats + kLanes] = {};
+  for (int64_t i = s.channels; i < count; i += 2 * s.channels) std::fill_n(second + i, s.channels, -1);
+  // Those of the next row are spread before this one is stored: what was just stored in pieces is slow to load.
+  float windows[kPairFloats / 2 + kLanes], spread[2][kPairFloats + kLanes];
+  const auto spread_row = [&](int64_t i) {
+    std::copy_n(dy + i * count / 2, count / 2, windows);
+    const float* from = windows;
+    for (int64_t at = 0; at < count; at += 2 * s.channels, from += s.channels)
+      for (const int64_t pixel :
+           {at, at + s.channels})  // the next pixels take the place of what lies behind the channels
+        std::memcpy(spread[i % 2] + pixel, from, kLanes * sizeof(float));
+  };
+  spread_row(0);
+  for (int64_t i = 0; i < s.oh; ++i, x += 2 * row, dx += 2 * row) {
+    if (i + 1 < s.oh) spread_row(i + 1);
+    const int64_t before = image * s.h * row + 2 * i * row, behind = s.n * s.h * row - before - row - count;
+    const bool inside = before >= s.channels && behind >= s.channels + kLanes;
+    store_row({gated, inside, s.channels, count, x, x + row, spread[i % 2], second, dx, dx + row});
     std::fill(dx + count, dx + row, 0.f);
     std::fill(dx + row + count, dx + 2 * row, 0.f);
   }
@@ -186,13 +208,13 @@ CAIRN_VECTORISED(void, paired_gradient_of, (const SlideSpec& s, const float* x, 
 
 // dx of the first `channels` channels of one volume; handles all of them, which are adjacent, for each window.
 CAIRN_VECTORISED(void, pool_gradient_of,
-                 (const SlideSpec& s, bool to_all, int64_t channels, const float* x, const float* dy, float* dx)) {
+                 (const SlideSpec& s, Winners winners, int64_t channels, const float* x, const float* dy, float* dx)) {
   const bool all = channels == s.channels;
   const size_t bytes = static_cast<size_t>(all ? s.pixels() * channels : channels) * sizeof(float);
   for (int64_t i = 0; i < (all ? 1 : s.pixels()); ++i) std::memset(dx + i * s.channels, 0, bytes);
   const bool apart = s.stride_d >= s.kd && s.stride_h >= s.kh && s.stride_w >= s.kw && s.dilation_d == 1 &&
                      s.dilation_h == 1 && s.dilation_w == 1;
-  const bool lanes = all && apart && !to_all && channels <= kLanes && s.work != WindowWork::mean;
+  const bool lanes = all && apart && !winners.all && channels <= kLanes && s.work != WindowWork::mean;
   const float* last_dy = dy + s.out_pixels() * channels - kLanes;
   Window window;
   window.right = s.dilation_w * s.channels, window.down = s.dilation_h * s.w * s.channels;
@@ -218,7 +240,7 @@ CAIRN_VECTORISED(void, pool_gradient_of,
         // What lies behind the channels is then of the next pixels of the row, to which later windows belong, or none.
         const bool roomy =
             lanes && dy <= last_dy && (columns.at + columns.last - 1) * channels + kLanes <= s.w * channels;
-        add_window(s, to_all, channels, roomy, static_cast<float>(count), x, dy, window, dx);
+        add_window(s, winners, channels, roomy, static_cast<float>(count), x, dy, window, dx);
       }
     }
   }
@@ -269,13 +291,15 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
 
 bool all_finite(int64_t count, const float* from) { return are_finite(count, from); }
 
-void pool_gradient(Executor& executor, const SlideSpec& s, bool to_all, const float* x, const float* dy, float* dx) {
+void pool_gradient(Executor& executor, const SlideSpec& s, Winners winners, const float* x, const float* dy,
+                   float* dx) {
   const int64_t slice = s.n >= kManyImages ? s.channels : kSlice, slices = (s.channels + slice - 1) / slice;
-  const bool paired = s.work == WindowWork::maximum && !to_all && is_paired(s);
+  const bool paired = s.work == WindowWork::maximum && !winners.all && is_paired(s);
   for_each(executor, s.n * slices, s.pixels() * slice, [&](int64_t i) {
     const int64_t image = i / slices, at = i % slices * slice, from = image * s.pixels() * s.channels + at;
-    if (paired) return paired_gradient_of(s, x + from, dy + image * s.out_pixels() * s.channels, dx + from);
-    pool_gradient_of(s, to_all, std::min(slice, s.channels - at), x ? x + from : nullptr,
+    if (paired)
+      return paired_gradient_of(s, winners.gated, image, x + from, dy + image * s.out_pixels() * s.channels, dx + from);
+    pool_gradient_of(s, winners, std::min(slice, s.channels - at), x ? x + from : nullptr,
                      dy + image * s.out_pixels() * s.channels + at, dx + from);
   });
 }

@@ -15,9 +15,15 @@ void cross_entropy(Executor& executor, int64_t rows, int64_t c, const float* log
 /// Whether no float is infinite or NaN.
 bool all_finite(int64_t count, const float* from);
 
-/// dx of pooling, added up over all windows of dy; `spec.work` tells the kind of pooling. Only maximum pooling reads x: a
-/// window's gradient goes to its first largest element, or to each of several equal ones (`to_all`).
-void pool_gradient(Executor& executor, const SlideSpec& spec, bool to_all, const float* x, const float* dy, float* dx);
+/// The elements of a window of maximum pooling that get its gradient: the first largest one, or each of several equal ones;
+/// `gated`: if they are above 0.
+struct Winners {
+  bool all = false, gated = false;
+};
+
+/// dx of pooling, added up over all windows of dy; `spec.work` tells the kind of pooling. Only maximum pooling reads x.
+void pool_gradient(Executor& executor, const SlideSpec& spec, Winners winners, const float* x, const float* dy,
+                   float* dx);
 
 void depthwise_input_gradient(Executor& executor, const SlideSpec& spec, const float* dy, const float* kernel,
                               float* dx);
