@@ -1,7 +1,8 @@
 """Whole training steps in f32, bf16 and f16 (precision_mode of a TensorFlow 1 session on Cairn): python bench/half.py [NET ...]
-[--rounds N] [--json FILE], in .venv. Each has a process of its own, which is stopped while the others run, and the order changes in
+[--rounds N] [--seeds N] [--json FILE], in .venv. Each has a process of its own, which is stopped while the others run, and the order changes in
 each round; a ratio is the median over rounds, below 1 where 16 bits are better. The arena, which holds activations, gradients and
-packed weights, is taken from a recording of two steps. The losses are those of the last step of all."""
+packed weights, is taken from a recording of two steps. The losses are those of the last step of all. --seeds N compares losses alone:
+those of f32 after 60 steps at a usual rate from N seeds, and those of 16 bits from the first of them."""
 
 import argparse
 import csv
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import half_nets  # noqa: F401, makes nets known
 import nets
 import training_steps
 from training_steps import STEPS, Side
@@ -101,6 +103,23 @@ def measure(name, options):
     return row
 
 
+def losses(name, options):
+    """After 60 steps: of f32 for each seed, and of 16 bits for the first."""
+
+    def last(mode, seed):
+        side = Side([*command_of(name, mode, options), "--seed", seed, "--rate", options.rate or 1e-3], options)
+        try:
+            return side.run(59)["loss"]
+        finally:
+            side.end()
+
+    wide = [last("f32", seed) for seed in range(1, options.seeds + 1)]
+    row = {"net": name, "f32": wide, **{mode: last(mode, 1) for mode in ("bf16", "f16")}}
+    text = "  ".join(f"{mode} {row[mode]:.5f} ({row[mode] - wide[0]:+.5f})" for mode in ("bf16", "f16"))
+    print(f"{name:14} f32 {wide[0]:.5f}, seeds {min(wide):.5f} to {max(wide):.5f}  {text}", flush=True)
+    return row
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("nets", nargs="*", help=f"of {', '.join(STEPS)}; {', '.join(USUAL)} when none is named")
@@ -110,6 +129,9 @@ def main():
     parser.add_argument("--json", help="where the rows go")
     parser.add_argument("--library", help="libcairn.so to measure; default: the installed one")
     parser.add_argument("--cairn", help="the program that records; default: the installed one")
+    parser.add_argument("--seeds", type=int, default=0, help="compare losses alone, of so many seeds")
+    parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
+    parser.add_argument("--rate", type=float, help="of learning")
     parser.add_argument("--worker", choices=MODES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     names = options.nets or USUAL
@@ -117,7 +139,10 @@ def main():
         if name not in STEPS:
             parser.error(f"no net '{name}'; there are {', '.join(STEPS)}")
     if options.worker:
-        return training_steps.worker(training_steps.step_of(names[0], "cairn", options.threads, MODES[options.worker]))
+        return training_steps.worker(training_steps.step_of(names[0], "cairn", options.threads, MODES[options.worker], seed=options.seed, rate=options.rate))
+    if options.seeds:
+        training_steps.write_json(options.json, [losses(name, options) for name in names])
+        return None
     print(f"{'net':10} {'batch':>5} {'type':>5} {'processor ms':>13} {'ratio':>6} {'of time':>8} {'arena MiB':>10} {'ratio':>6}  loss")
     rows = []
     for name in names:

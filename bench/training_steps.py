@@ -27,12 +27,12 @@ ROOT = Path(__file__).resolve().parent.parent
 class TrainedNet:
     """The backend of nets.py for training in a graph of TensorFlow 1: NHWC, variables, statistics of the batch."""
 
-    def __init__(self, tf):
-        self.tf, self.updates = tf, []
+    def __init__(self, tf, seed=1):
+        self.tf, self.seed, self.updates = tf, seed, []
 
     def variable(self, name, shape, deviation=None, value=0.0, trainable=True):
         tf = self.tf
-        initializer = tf.random_normal_initializer(stddev=deviation, seed=1) if deviation else tf.constant_initializer(value)
+        initializer = tf.random_normal_initializer(stddev=deviation, seed=self.seed) if deviation else tf.constant_initializer(value)
         return tf.get_variable(name.replace(".", "_"), shape, initializer=initializer, trainable=trainable)
 
     def conv(self, x, name, inputs, outputs, size, stride, pad=None, bias=False):
@@ -100,12 +100,15 @@ STEPS = {
 }
 
 
+WORDS = {"bert", "lstm"}  # nets that read words, and whose optimiser is Adam
+
+
 def peak():
     """The most memory that this process has held, in MiB."""
     return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
 
 
-def step_of(name, engine, threads, precision=None, part=slice(None), wrapped=lambda optimizer: optimizer):
+def step_of(name, engine, threads, precision=None, part=slice(None), wrapped=lambda optimizer: optimizer, seed=1, rate=None):
     """A function that makes one step with a part of the batch and returns the loss, of a session that stays open."""
     import tensorflow.compat.v1 as tf
 
@@ -113,17 +116,18 @@ def step_of(name, engine, threads, precision=None, part=slice(None), wrapped=lam
     tf.disable_v2_behavior()
     net, item, batch, classes = STEPS[name]
     random = np.random.RandomState(7)
-    words = net in ("bert", "lstm")
+    words = net in WORDS
     data = random.randint(0, nets.VOCABULARY, (batch, *item)) if words else random.standard_normal((batch, *item)).astype(np.float32)
     answers = random.randint(0, classes, batch)
     data, answers = data[part], answers[part]
     x, y = tf.placeholder(tf.int32 if words else tf.float32, [None, *item]), tf.placeholder(tf.int64, [None])
-    ops = TrainedNet(tf)
+    ops = TrainedNet(tf, seed)
     logits = nets.build(net, ops, x)
     if net == "bert":
         logits = ops.dense(tf.tanh(ops.dense(logits[:, 0], "pooler", nets.HIDDEN, nets.HIDDEN, "xavier")), "classes", nets.HIDDEN, classes)
-    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
-    optimizer = wrapped(tf.train.AdamOptimizer(1e-5) if words else tf.train.MomentumOptimizer(1e-3, 0.9))
+    is_loss = logits.shape.rank == 0
+    loss = logits if is_loss else tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    optimizer = wrapped(tf.train.AdamOptimizer(rate or 1e-5) if words else tf.train.MomentumOptimizer(rate or 1e-3, 0.9))
     with tf.control_dependencies(ops.updates):
         train = optimizer.minimize(loss)
     config = tf.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)

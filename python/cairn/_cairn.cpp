@@ -144,7 +144,7 @@ class Model {
 
   /// What is built rounds as eager operators do.
   Model(const Module& module, int threads, const std::string& engines, double max_seconds, uint64_t plan_memory,
-        bool bind_state = false, bool deterministic = true) {
+        bool bind_state = false, bool deterministic = true, const std::string& precision_mode = "") {
     Limit limit(max_seconds);
     CairnModelOptions given{};
     given.struct_size = sizeof given;
@@ -153,6 +153,7 @@ class Model {
     given.plan_memory = plan_memory;
     given.bind_state = bind_state;
     given.deterministic = deterministic;
+    given.precision_mode = precision_mode.c_str();
     CairnModel* model = nullptr;
     CairnStatus status;
     {
@@ -417,7 +418,7 @@ NB_MODULE(_cairn, module) {
   nb::class_<Model>(module, "Model", "A model ready to run; made by load(). Any number of threads may run it at once.")
       .def(nb::init<const std::string&, int, const std::string&, const std::string&, double, uint64_t, bool>())
       .def(nb::init<const Module&, int, const std::string&, double, uint64_t>())
-      .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool, bool>())
+      .def(nb::init<const Module&, int, const std::string&, double, uint64_t, bool, bool, const std::string&>())
       .def("_run", &Model::run_packed, nb::arg("arguments"), nb::arg("max_seconds") = 0.0)
       .def("run", &Model::run, nb::arg("arguments"), nb::arg("max_seconds") = 0.0,
            "run({name: array}) or run(array, ...) -> {name: array}. Row-major arrays are read in place. Text: arrays "

@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_set>
 
 #include "ir/collective.h"
@@ -25,17 +26,45 @@ namespace {
 
 bool has_dynamic_dims(const Type& type) { return type.is_tensor() && !type.shape.known(); }
 
-// Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are
-// none. Afterwards the results of `function` are the inputs of the rest.
-std::unique_ptr<Function> cut_rest(Function& function) {
+// Whether the node's result needs more memory than what it reads beside params and constants.
+bool grows(const Node& node) {
+  if (!node.op->has(kElementwise) || !node.op->pure() || node.results.size() != 1 || !node.result()->type.is_static())
+    return false;
+  size_t read = 0;
+  for (const Value* input : node.inputs) {
+    if (!input->type.is_static()) return false;
+    if (input->producer && !constant_of(input)) read += storage_bytes(input->type);
+  }
+  return read < storage_bytes(node.result()->type);
+}
+
+// The nodes that depend on values with dynamic dims, and those that they alone read and that grow(), such as a decayed moment of which
+// some rows are updated: so they may work in a variable's memory.
+std::unordered_set<const Node*> late_nodes(const Block& body) {
   PointerSet<const Value*> late;  // values with dynamic dims, and results of nodes that use late values
-  std::vector<std::unique_ptr<Node>> early, rest_nodes;
-  for (auto& node : function.body.nodes) {
+  std::unordered_set<const Node*> nodes;
+  for (const auto& node : body.nodes) {
     bool is_late = std::any_of(node->inputs.begin(), node->inputs.end(), [&](const Value* v) { return late.count(v); });
     for (const auto& result : node->results)
       if (is_late || has_dynamic_dims(result->type)) late.insert(result.get());
-    (is_late ? rest_nodes : early).push_back(std::move(node));
+    if (is_late) nodes.insert(node.get());
   }
+  if (nodes.empty()) return nodes;
+  const Uses uses(body);
+  for (const auto& node : body.nodes | std::views::reverse) {
+    const auto is_late = [&](const Node* user) { return nodes.count(user) != 0; };
+    if (grows(*node) && !uses.is_result(node->result()) && std::ranges::all_of(uses.users(node->result()), is_late))
+      nodes.insert(node.get());
+  }
+  return nodes;
+}
+
+// Moves the nodes that depend on values with dynamic dims into a function of its own, the rest; null when there are
+// none. Afterwards the results of `function` are the inputs of the rest.
+std::unique_ptr<Function> cut_rest(Function& function) {
+  const std::unordered_set<const Node*> late = late_nodes(function.body);
+  std::vector<std::unique_ptr<Node>> early, rest_nodes;
+  for (auto& node : function.body.nodes) (late.count(node.get()) ? rest_nodes : early).push_back(std::move(node));
   function.body.nodes = std::move(early);
   if (rest_nodes.empty()) return nullptr;
 

@@ -317,6 +317,27 @@ TEST_F(CpuGroups, slices_for_one_group_are_read_where_they_are) {
   }
 }
 
+TEST_F(CpuGroups, slices_of_16_bits_are_read_where_they_are) {
+  for (const char* type : {"bf16", "f16"})
+    for (int columns : {1, 5, 32, 70, 130})
+      expect_steps(fmt::format(R"((%x: {0}[300, {2}]) -> (%y: {0}[300, {1}]) {{
+    %b0 = constant {{value = i64[2] (0, 0)}}
+    %e0 = constant {{value = i64[2] (300, {1})}}
+    %b1 = constant {{value = i64[2] (0, {1})}}
+    %e1 = constant {{value = i64[2] (300, {2})}}
+    %p = slice %x, %b0, %e0
+    %q = slice %x, %b1, %e1
+    %a = cast %p {{dtype = f32}}
+    %c = cast %q {{dtype = f32}}
+    %t = tanh %a
+    %s = sigmoid %c
+    %z = mul %t, %s
+    %y = cast %z {{dtype = {0}}}
+    return %y }})",
+                               type, columns, 2 * columns),
+                   {"elementwise 7"});
+}
+
 TEST_F(CpuGroups, a_slice_that_others_need_and_one_beside_its_whole_stay_right) {
   expect_steps(R"((%x: f32[20, 12]) -> (%y: f32[20, 12], %r: f32[20, 12], %s: f32[1, 12]) {
     %b = constant {value = i64[2] (3, 0)}

@@ -15,7 +15,8 @@ class ChainText {
 
   std::string write() {
     const std::string x = random_.coin() ? "u8" : "i8", w = random_.one_of({0, 1, 1}) ? "i8" : "u8";
-    const int64_t h = random_.between(1, 9), width = random_.between(1, 20);
+    int64_t h = random_.between(1, 9);
+    const int64_t width = random_.between(1, 20);
     bool depthwise = false;
     int64_t ic = random_.one_of({1, 3, 4, 8, 17, 64}), oc = random_.one_of({1, 5, 16, 40, 70, 130});
     params_ = "%x: " + x;
@@ -31,7 +32,7 @@ class ChainText {
       body_ += zeros + fmt::format("%p = matmul_integer %x, %c2, %c0, %c1 {{transpose_b = {}}} ", turned);
     } else {
       depthwise = random_.coin();
-      if (depthwise) oc = ic = random_.one_of({3, 64, 70, 130});
+      if (depthwise) oc = ic = random_.one_of({3, 64, 70, 130}), h *= random_.one_of({1, 1, 6});
       const int64_t k = random_.one_of({1, 3, 3, 5});
       params_ += fmt::format("[2, {}, {}, {}]", h, width, ic);
       dims_ = fmt::format("[2, {}, {}, {}]", h, width, oc);

@@ -159,6 +159,23 @@ TEST(Plan, WhatIsChangedInPlaceIsMadeInTheMemoryOfTheResult) {
   EXPECT_EQ(kernels(*plan).find("copy"), std::string::npos);
 }
 
+TEST(Plan, WhatOnlyTheRestReadsAndIsMadeOfParamsIsMadeThere) {
+  auto [module, plan] = planned(R"(
+  func @main(%m: f32[64, 4], %t: f32[64, 4], %x: f32[64]) -> (%m: f32[64, 4]) updates [0 = 0] {
+    %c = constant {value = f32[] (0.5)} : f32[]
+    %d = mul %m, %c : f32[64, 4]
+    %w = non_zero %x : i64[?n, 1]
+    %v = gather_nd %t, %w : f32[?n, 4]
+    %y = scatter_update %d, %w, %v : f32[64, 4]
+    return %y
+  })",
+                                {&cpu_engine(), &reference_engine()});
+  ASSERT_TRUE(plan->rest);
+  EXPECT_EQ(kernels(*plan), "cpu/non_zero");
+  for (const Buffer& buffer : plan->buffers)
+    EXPECT_TRUE(buffer.kind != Buffer::Kind::arena || buffer.bytes < size_t{64} * 4 * 4);
+}
+
 TEST(Plan, WhatIsReadLaterIsNotOverwrittenEarly) {
   std::string text = kChangedRows;
   text.replace(text.find("READ"), 4, "%v");

@@ -16,8 +16,8 @@ _used = collections.OrderedDict()  # weak references to functions; the one used 
 class Function:
     """A compiled function."""
 
-    def __init__(self, module, bind_state=False):
-        self.model = _cairn.Model(module, 0, "", 0.0, 0, bind_state, modes.deterministic or not bind_state)
+    def __init__(self, module, bind_state=False, precision_mode=""):
+        self.model = _cairn.Model(module, 0, "", 0.0, 0, bind_state, modes.deterministic or not bind_state, precision_mode)
 
     def keep(self, forget):
         """Counts it; forget(it) is called when there is no room for it any more."""

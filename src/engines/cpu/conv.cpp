@@ -348,8 +348,9 @@ void Conv::run(Executor& executor, const void* x, const float* packed, const flo
 int64_t Conv::lines_ahead() const {
   const int64_t tiles = ceil_div(spec_.n * spec_.od * spec_.oh * spec_.ow, most_pixels_);
   const auto bytes = static_cast<int64_t>(panel_floats_ * sizeof(float));
-  if ((spec_.arithmetic != Arithmetic::floats && !matrix_registers_) || spec_.stored != Stored::floats ||
-      reads_weights_ || spec_.expands)
+  const bool steps_of_floats = spec_.stored == Stored::floats || spec_.stored == Stored::brains;
+  if ((spec_.arithmetic != Arithmetic::floats && !matrix_registers_) || !steps_of_floats || reads_weights_ ||
+      spec_.expands)
     return 0;
   if (fetches_pixels()) return ceil_div(most_pixels_ * spec_.ic * 4, 64);
   const bool weights_outweigh = tiles <= kFewTiles || spec_.taps() * spec_.oc > spec_.n * spec_.d * spec_.h * spec_.w;

@@ -3,6 +3,7 @@
 #include <xbyak/xbyak.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <optional>
@@ -149,6 +150,27 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       }
       if (!in_register(value)) vmovups(address(value), target);
     }
+    keep_brains();
+  }
+
+  // Registers that are left hold numbers that rounding to bf16 reads.
+  void keep_brains() {
+    const auto rounds = [&](const MachineOp& op) {
+      return op.kind == Kind::round_brain || (op.kind == Kind::store && form_of(true, op.detail) == Form::brains);
+    };
+    if (!wide() || brain_products_ || std::none_of(one_.begin(), one_.end(), rounds)) return;
+    int next = 0;
+    for (const ElementPlaces* places : {&places_, &places_of_one_})
+      for (const ValuePlace& each : places->values)
+        if (each.kind == ValuePlace::Kind::vector) next = std::max(next, each.index + 1);
+    for (size_t i = 0; i < kept_brains_.size() && next < vector_registers(isa_) - 2; ++i, ++next) {
+      vmovups(vector(next), i == kUpperHalves ? ptr[rip + upper_halves_] : brains(static_cast<int>(i)));
+      kept_brains_[i] = next;
+    }
+  }
+  template <class Emit>
+  void with_brains(size_t i, Emit emit) {
+    kept_brains_[i] ? emit(Xbyak::Zmm(kept_brains_[i])) : emit(brains(static_cast<int>(i)));
   }
 
   void emit_loop() {
@@ -295,8 +317,9 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       vcvtneps2bf16(half, in(value, 0));
     } else {
       const Register bits = brain_bits(value, scratch(1));
-      vmovups(scratch(0), ptr[rip + upper_halves_]);
-      vpermw(scratch(0), scratch(0), bits);
+      const int halves = kept_brains_[kUpperHalves];
+      if (!halves) vmovups(scratch(0), ptr[rip + upper_halves_]);
+      vpermw(scratch(0), halves ? vector(halves) : scratch(0), bits);
     }
     tail ? vmovdqu16(ptr[at] | k1, half) : vmovups(ptr[at], half);
   }
@@ -368,17 +391,17 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
 
   void emit_round_brain(int value, const Register& to) {
     const Register bits = brain_bits(value, to);
-    wide() ? vpandd(to, bits, brains(3)) : vandps(to, bits, brains(3));
+    wide() ? vpandd(to, bits, brains(4)) : vandps(to, bits, brains(4));
   }
 
   // The upper halves of lanes rounded to nearest even, in `to` or in a scratch register; a NaN would be rounded to another number.
   Register brain_bits(int value, const Register& to) {
     const Register from = in(value, 0), sum = scratch(1);
     if (wide()) {
-      vptestmd(k7, from, brains(4));
-      vpaddd(sum, from, brains(0));
-      vpaddd(sum | k7, from, brains(1));
-      vfixupimmps(sum, from, brains(2), 0);
+      with_brains(3, [&](const auto& bit) { vptestmd(k7, from, bit); });
+      with_brains(0, [&](const auto& half) { vpaddd(sum, from, half); });
+      with_brains(1, [&](const auto& half) { vpaddd(sum | k7, from, half); });
+      with_brains(2, [&](const auto& nans) { vfixupimmps(sum, from, nans, 0); });
       return sum;
     }
     vpsrld(sum, from, 16);
@@ -521,7 +544,7 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
     L(brains_);
     constexpr uint32_t kNansOfSource = 0x22;  // of vfixupimmps: all else stays as it is
-    for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0xffff0000U, 0x10000U, 1U})
+    for (uint32_t number : {0x7fffU, 0x8000U, kNansOfSource, 0x10000U, 0xffff0000U, 1U})
       for (int lane = 0; lane < lanes(isa_); ++lane) dd(number);
     L(upper_halves_);
     emit_upper_halves(*this, wide());
@@ -548,6 +571,8 @@ struct Code final : Xbyak::CodeGenerator, ElementKernel {
   ElementPlaces places_of_one_, places_;
   const ElementPlaces* now_ = &places_;  // of what is emitted
   std::vector<Stream> streams_;
+  static constexpr size_t kUpperHalves = 4;
+  std::array<int, kUpperHalves + 1> kept_brains_{};  // the register of each, or 0
   std::deque<LibraryCall> library_calls_;
   std::vector<uint32_t> set_up_;  // constants that registers get before the loop
   Xbyak::Label pool_, brains_, upper_halves_, numbers_, tails_;

@@ -5,6 +5,12 @@
 
 namespace cairn {
 
+namespace {
+
+constexpr uint32_t kNansOfSource = 0x22;  // of vfixupimmps: all else stays as it is
+
+}  // namespace
+
 void emit_upper_halves(Xbyak::CodeGenerator& code, bool wide) {
   for (uint32_t pair = 0; wide && pair < 16; ++pair) code.dd((4 * pair + 3) << 16 | (4 * pair + 1));
   for (int half = 0; !wide && half < 2; ++half)
@@ -38,6 +44,17 @@ void FormCode::prepare_tail(const Xbyak::Xmm& spare) {
   add(rsp, 40);
 }
 
+void FormCode::keep_numbers(int first, int end) {
+  if (isa_ != Isa::avx512 || brain_products_ || first == end) return;
+  vmovups(Xbyak::Zmm(first), upper_halves());
+  kept_halves_ = first++;
+  for (uint32_t bits : {0x7fffU, 0x8000U, kNansOfSource, 0x10000U}) {
+    if (first == end) return;
+    vmovups(Xbyak::Zmm(first), number(bits));
+    kept_.emplace_back(bits, first++);
+  }
+}
+
 // Rounds floats to 16 bits and widens them again.
 void FormCode::round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other, Form form) {
   const Xbyak::Xmm half = half_of(spare);
@@ -57,11 +74,10 @@ void FormCode::round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak
 // The bits of bf16 in the upper half of each lane of `to`. A NaN would be rounded to another number.
 void FormCode::round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other) {
   if (isa_ == Isa::avx512) {
-    constexpr uint32_t kNansOfSource = 0x22;  // all else stays as it is
-    vptestmd(k2, sum, number(0x10000U));
-    vpaddd(to, sum, number(0x7fffU));
-    vpaddd(Xbyak::Zmm(to.getIdx()) | k2, sum, number(0x8000U));
-    return vfixupimmps(to, sum, number(kNansOfSource), 0);
+    with_number(0x10000U, [&](const auto& bit) { vptestmd(k2, sum, bit); });
+    with_number(0x7fffU, [&](const auto& half) { vpaddd(to, sum, half); });
+    with_number(0x8000U, [&](const auto& half) { vpaddd(Xbyak::Zmm(to.getIdx()) | k2, sum, half); });
+    return with_number(kNansOfSource, [&](const auto& nans) { vfixupimmps(to, sum, nans, 0); });
   }
   vpsrld(to, sum, 16);
   vandps(to, to, number(1U));
@@ -110,8 +126,8 @@ void FormCode::store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, co
   } else {
     round_bits(sum, spare, other);
     if (wide) {
-      vmovups(other, upper_halves());
-      vpermw(spare, other, spare);
+      if (!kept_halves_) vmovups(other, upper_halves());
+      vpermw(spare, kept_halves_ ? Xbyak::Zmm(kept_halves_) : Xbyak::Zmm(other.getIdx()), spare);
     } else {
       vpshufb(spare, spare, upper_halves());
       vpermq(Xbyak::Ymm(spare.getIdx()), Xbyak::Ymm(spare.getIdx()), kOuterQuarters);

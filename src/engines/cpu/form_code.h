@@ -41,6 +41,9 @@ class FormCode : public Xbyak::CodeGenerator {
   void store_elements(const Xbyak::RegExp& at, const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other,
                       Form form, bool tail);
   void round(const Xbyak::Xmm& sum, const Xbyak::Xmm& spare, const Xbyak::Xmm& other, Form form);
+  /// Keeps numbers that rounding to bf16 reads, as many as registers [first, end) hold: five loads of whole registers for each result take
+  /// longer than the arithmetic. For AVX-512.
+  void keep_numbers(int first, int end);
 
   const Isa isa_;
   const bool brain_products_;  // the processor has instructions for bf16
@@ -51,8 +54,17 @@ class FormCode : public Xbyak::CodeGenerator {
   void round_bits(const Xbyak::Xmm& sum, const Xbyak::Xmm& to, const Xbyak::Xmm& other);
   Xbyak::Xmm half_of(const Xbyak::Xmm& whole) const;
   Xbyak::Address upper_halves();
+  /// Calls emit with a register that holds the number, or its address.
+  template <class Emit>
+  void with_number(uint32_t bits, Emit emit) {
+    for (const auto& [known, place] : kept_)
+      if (known == bits) return emit(Xbyak::Zmm(place));
+    emit(number(bits));
+  }
 
   std::vector<uint32_t> numbers_;
+  std::vector<std::pair<uint32_t, int>> kept_;  // and their registers
+  int kept_halves_ = 0;                         // the register of upper_halves(), or 0
   Xbyak::Label numbers_at_, halves_at_;
   bool needs_halves_ = false;
 };

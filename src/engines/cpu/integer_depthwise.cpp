@@ -109,13 +109,33 @@ CAIRN_VECTORISED(void, store_bytes, (int64_t count, const float* __restrict y, i
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<uint8_t>(static_cast<int32_t>(rounded(y[i])) + zero);
 }
 
+/// The same two where nothing is rounded or added before: y [pixels, channels] to bytes.
+CAIRN_VECTORISED(void, finish_bytes,
+                 (int64_t pixels, int64_t channels, const IntegerEpilogue& given, float factor,
+                  const float* __restrict scale, const float* __restrict bias, const float* __restrict y,
+                  uint8_t* __restrict to)) {
+  const float first_low = given.first_low, first_high = given.first_high, low = given.low, high = given.high;
+  const int32_t zero = given.zero_point;
+  for (int64_t pixel = 0; pixel < pixels; ++pixel, y += channels, to += channels)
+    for (int64_t i = 0; i < channels; ++i) {
+      const float sum = clipped((y[i] * scale[i] + bias[i]) * factor, first_low, first_high);
+      to[i] = static_cast<uint8_t>(static_cast<int32_t>(rounded(clipped(sum, low, high))) + zero);
+    }
+}
+
 CAIRN_VECTORISED(void, store_sums, (int64_t count, const float* __restrict y, int32_t* __restrict to)) {
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(y[i]);
 }
 
 struct FloatKernel {
   FloatKernel(const SlideSpec& spec, const IntegerContraction& c)
-      : s(spec), slide(spec, machine_isa()), e(c.epilogue), factor(c.factor), no_bias(slide.bias_size()) {}
+      : s(spec), slide(spec, machine_isa()), e(c.epilogue), factor(c.factor), no_bias(slide.bias_size()),
+        bands(count_bands()) {
+    int64_t most = 0;
+    for (int64_t i = 0; i < bands; ++i) most = std::max(most, band(i).end - band(i).begin);
+    wide_floats = whole(bands == 1 ? of_x() : most * row_of_x());
+    made_floats = in_place() ? 0 : whole(bands == 1 ? of_y() : ((s.oh - 1) / bands + 1) * row_of_y());
+  }
 
   SlideSpec s;  // of one image
   Slide slide;
@@ -123,32 +143,80 @@ struct FloatKernel {
   float factor;
   std::shared_ptr<const void> weights;
   std::vector<float> no_bias;
+  int64_t bands, wide_floats, made_floats;  // parts of an image's rows, and the floats of x and y in one
+
+  /// What a run reads and makes of one image.
+  struct Image {
+    DType dtype;
+    const void* x;
+    float zero;
+    const float *scale, *bias;
+    const char* residual;
+    char* y;
+  };
 
   static int64_t whole(int64_t floats) { return (floats + 15) / 16 * 16; }
   int64_t of_x() const { return s.pixels() * s.channels; }
   int64_t of_y() const { return s.out_pixels() * s.channels; }
+  int64_t row_of_x() const { return s.w * s.channels; }
+  int64_t row_of_y() const { return s.ow * s.channels; }
   bool in_place() const { return e.output == IntegerEpilogue::Output::floats; }
-  int64_t floats_of_image() const { return whole(of_x()) + (in_place() ? 0 : whole(of_y())); }
 
-  /// x, y and residual are those of the image; `own` has floats_of_image().
-  void run(Executor& executor, DType dtype, const void* x, float zero, const float* scale, const float* bias,
-           const char* residual, char* y, float* own) const {
-    for_ranges(executor, of_x(), 1, [&](int64_t first, int64_t last) {
-      if (dtype == kU8)
-        centre_unsigned(last - first, static_cast<const uint8_t*>(x) + first, zero, own + first);
-      else
-        centre_signed(last - first, static_cast<const int8_t*>(x) + first, zero, own + first);
-    });
-    float* sums = in_place() ? reinterpret_cast<float*>(y) : own + whole(of_x());
-    slide.run(executor, own, static_cast<const float*>(weights.get()), no_bias.data(), nullptr, sums);
-    for_ranges(executor, s.out_pixels(), s.channels * 4, [&](int64_t first, int64_t last) {
-      const int64_t at = first * s.channels, count = (last - first) * s.channels;
-      if (e.output == IntegerEpilogue::Output::sums)
-        return store_sums(count, sums + at, reinterpret_cast<int32_t*>(y) + at);
-      apply_epilogue(last - first, s.channels, e, factor, scale, bias,
-                     residual ? residual + at * e.residual_bytes() : nullptr, sums + at);
-      if (!in_place()) store_bytes(count, sums + at, e.zero_point, reinterpret_cast<uint8_t*>(y) + at);
-    });
+  /// An image's rows of results are made in so many parts, whose floats stay in the second-level cache.
+  int64_t count_bands() const {
+    constexpr int64_t kFloats = 64 << 10;
+    if (!Slide::goes_by_rows(s) || s.d * s.od > 1) return 1;
+    const int64_t rows = kFloats / (s.stride_h * row_of_x() + row_of_y());
+    return (s.oh - 1) / std::max<int64_t>(1, rows) + 1;
+  }
+  /// Rows of y, and the rows of x under their windows.
+  struct Band {
+    int64_t first, last, begin, end;
+  };
+  Band band(int64_t i) const {
+    const int64_t first = s.oh * i / bands, last = s.oh * (i + 1) / bands;
+    return {first, last, std::clamp<int64_t>(first * s.stride_h - s.pad_top, 0, s.h),
+            std::clamp<int64_t>((last - 1) * s.stride_h - s.pad_top + (s.kh - 1) * s.dilation_h + 1, 0, s.h)};
+  }
+
+  static void centre(const Image& image, int64_t first, int64_t count, float* to) {
+    if (image.dtype == kU8)
+      centre_unsigned(count, static_cast<const uint8_t*>(image.x) + first, image.zero, to);
+    else
+      centre_signed(count, static_cast<const int8_t*>(image.x) + first, image.zero, to);
+  }
+
+  /// The sums of these pixels become their results.
+  void finish(const Image& image, int64_t first, int64_t pixels, float* sums) const {
+    const int64_t at = first * s.channels, count = pixels * s.channels;
+    if (e.output == IntegerEpilogue::Output::sums)
+      return store_sums(count, sums, reinterpret_cast<int32_t*>(image.y) + at);
+    if (!in_place() && !e.rounds && !image.residual)
+      return finish_bytes(pixels, s.channels, e, factor, image.scale, image.bias, sums,
+                          reinterpret_cast<uint8_t*>(image.y) + at);
+    apply_epilogue(pixels, s.channels, e, factor, image.scale, image.bias,
+                   image.residual ? image.residual + at * e.residual_bytes() : nullptr, sums);
+    if (!in_place()) store_bytes(count, sums, e.zero_point, reinterpret_cast<uint8_t*>(image.y) + at);
+  }
+
+  /// `own` has wide_floats and made_floats for each worker.
+  void run(Executor& executor, const Image& image, float* own) const {
+    const auto* packed = static_cast<const float*>(weights.get());
+    if (bands > 1)
+      return executor.run(static_cast<int>(bands), [&](int i, int worker) {
+        const auto [first, last, begin, end] = band(i);
+        float* const wide = own + worker * (wide_floats + made_floats);
+        float* const sums = in_place() ? reinterpret_cast<float*>(image.y) + first * row_of_y() : wide + wide_floats;
+        centre(image, begin * row_of_x(), (end - begin) * row_of_x(), wide);
+        slide.run_rows(first, last, wide - begin * row_of_x(), packed, no_bias.data(), sums - first * row_of_y());
+        finish(image, first * s.ow, (last - first) * s.ow, sums);
+      });
+    for_ranges(executor, of_x(), 1,
+               [&](int64_t first, int64_t last) { centre(image, first, last - first, own + first); });
+    float* sums = in_place() ? reinterpret_cast<float*>(image.y) : own + wide_floats;
+    slide.run(executor, own, packed, no_bias.data(), nullptr, sums);
+    for_ranges(executor, s.out_pixels(), s.channels * 4,
+               [&](int64_t first, int64_t last) { finish(image, first, last - first, sums + first * s.channels); });
   }
 };
 
@@ -179,8 +247,9 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
   const auto is_row = [](const Value* value) { return value && count_of(value->type.shape.sizes()) > 1; };
   const bool scales = is_row(c.scale), biases = is_row(c.bias);
   const DType dtype = problem.operand(0)->type.dtype;
-  const int64_t images = problem.slide.n, rows = 2 * FloatKernel::whole(s.channels), own = kernel->floats_of_image();
-  const int64_t at_once = images < 2 * context.threads ? 1 : context.threads;
+  const int64_t images = problem.slide.n, rows = 2 * FloatKernel::whole(s.channels);
+  const int64_t own = kernel->wide_floats + kernel->made_floats, threads = std::max(1, context.threads);
+  const bool at_once = images >= 2 * threads;  // images, else bands of one
   const auto run = [=](const StepArgs& args) {
     const FloatKernel& k = *kernel;
     auto* scratch = static_cast<float*>(args.workspace);
@@ -189,17 +258,21 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
     std::fill_n(one_bias, s.channels, bias == kNone ? 0.f : *input(args, bias));
     const auto offset = static_cast<float>(byte_at(dtype, args.inputs[zero], 0));
     const auto image = [&](int64_t i, Executor& executor, int worker) {
-      k.run(executor, dtype, input<char>(args, x) + i * k.of_x(), offset, scales ? input(args, scale) : one_scale,
-            biases ? input(args, bias) : one_bias,
-            residual == kNone ? nullptr : input<char>(args, residual) + i * k.of_y() * k.e.residual_bytes(),
-            output<char>(args) + i * k.of_y() * k.e.output_bytes(), scratch + rows + worker * own);
+      k.run(executor,
+            {dtype, input<char>(args, x) + i * k.of_x(), offset, scales ? input(args, scale) : one_scale,
+             biases ? input(args, bias) : one_bias,
+             residual == kNone ? nullptr : input<char>(args, residual) + i * k.of_y() * k.e.residual_bytes(),
+             output<char>(args) + i * k.of_y() * k.e.output_bytes()},
+            scratch + rows + worker * own);
     };
-    if (at_once == 1 || args.executor.width() > at_once)
-      for (int64_t i = 0; i < images; ++i) image(i, args.executor, 0);
+    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;  // scratch is for so many
+    if (at_once)
+      executor.run(static_cast<int>(images), [&](int i, int worker) { image(i, serial_executor(), worker); });
     else
-      args.executor.run(static_cast<int>(images), [&](int i, int worker) { image(i, serial_executor(), worker); });
+      for (int64_t i = 0; i < images; ++i) image(i, executor, 0);
   };
-  CallOptions options{.workspace = static_cast<size_t>(rows + at_once * own) * sizeof(float),
+  const int64_t workers = at_once || kernel->bands > 1 ? threads : 1;
+  CallOptions options{.workspace = static_cast<size_t>(rows + workers * own) * sizeof(float),
                       .unread = {place(problem.operand(1)), place(problem.operand(3))}};
   return call("integer_depthwise floats " + slide.describe(), run, std::move(options));
 }

@@ -20,6 +20,12 @@ CAIRN_VECTORISED(void, expand_brains, (int64_t count, const uint16_t* from, floa
   for (int64_t i = 0; i < count; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
 }
 
+CAIRN_VECTORISED(void, expand_rows_of_brains,
+                 (int64_t rows, int64_t columns, const uint16_t* from, int64_t step, float* to)) {
+  for (int64_t row = 0; row < rows; ++row, from += step, to += columns)
+    for (int64_t i = 0; i < columns; ++i) to[i] = as_float(static_cast<uint32_t>(from[i]) << 16);
+}
+
 void expand_halves_plainly(int64_t count, const uint16_t* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = wide_half(from[i]);
 }
@@ -201,6 +207,11 @@ void widen(Form form, int64_t count, const void* from, float* to) {
   if (form == Form::halves) return expand_halves(count, static_cast<const uint16_t*>(from), to);
   if (form == Form::brains) return expand_brains(count, static_cast<const uint16_t*>(from), to);
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void widen_rows(Form form, int64_t rows, int64_t columns, const uint16_t* from, int64_t step, float* to) {
+  if (form == Form::brains) return expand_rows_of_brains(rows, columns, from, step, to);
+  for (int64_t row = 0; row < rows; ++row) expand_halves(columns, from + row * step, to + row * columns);
 }
 
 void narrow(Form form, int64_t count, const float* from, void* to) {

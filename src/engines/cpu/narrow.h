@@ -47,6 +47,8 @@ constexpr float wide_half(uint16_t half) {
 
 /// Copies floats, widens others.
 void widen(Form form, int64_t count, const void* from, float* to);
+/// The same of rows of elements of 16 bits that begin `step` elements apart; the floats lie side by side.
+void widen_rows(Form form, int64_t rows, int64_t columns, const uint16_t* from, int64_t step, float* to);
 /// Copies floats, or rounds them to nearest even.
 void narrow(Form form, int64_t count, const float* from, void* to);
 /// Floats rounded to the form's elements, in place.

@@ -470,6 +470,8 @@ void ElementwiseProgram::load(const Operand& operand, const void* data, int64_t 
       loops.spread_rows(block.rows, block.columns, width, values, to);
     } else if (block.stride == width && is_float) {
       loops.copy_rows(block.rows, block.columns * width, floats + at, block.step, to);
+    } else if (block.stride == 1 && is_narrow(operand.form)) {
+      widen_rows(operand.form, block.rows, block.columns, narrow + at, block.step, to);
     } else if (width > 1) {
       for (int64_t row = 0; row < block.rows; ++row)
         loops.copy_rows(block.columns, width, floats + at + row * block.step, block.stride,

@@ -42,6 +42,12 @@ CAIRN_VECTORISED(void, expand_bytes,
     for (int64_t i = 0; i < width; ++i) to[i] = (static_cast<float>(from[i]) - zero[i]) * scale[i];
 }
 
+CAIRN_VECTORISED(void, expand_pairs,
+                 (int64_t pairs, int64_t width, const uint32_t* __restrict from, uint32_t* __restrict to)) {
+  for (int64_t pair = 0; pair < pairs; ++pair, from += width, to += 2 * width)
+    for (int64_t i = 0; i < width; ++i) to[i] = from[i] << 16, to[width + i] = from[i] & 0xffff0000U;
+}
+
 CAIRN_VECTORISED(void, expand_nibbles,
                  (int64_t count, int64_t width, const uint32_t* from, const float* scale, const float* zero,
                   float* to)) {
@@ -87,7 +93,10 @@ void StoredWeights::pack_panel(const PanelLayout& layout, int64_t first_column, 
     const auto* from = static_cast<const uint16_t*>(constant_of(codes)->data()) + first_column * column_step;
     auto* halves = static_cast<uint16_t*>(to);
     for (int64_t row = 0; row < rows; ++row)
-      for (int64_t o = 0; o < count; ++o) halves[row * width + o] = from[row * row_step + o * column_step];
+      for (int64_t o = 0; o < count; ++o) {
+        const int64_t at = stored == Stored::brains ? (row / 2 * width + o) * 2 + row % 2 : row * width + o;
+        halves[at] = from[row * row_step + o * column_step];
+      }
     return;
   }
   auto* at = static_cast<uint8_t*>(to);
@@ -155,7 +164,14 @@ std::optional<StoredWeights> stored_weights(const Node& node, bool transposed) {
 
 void expand_panel(const PanelLayout& layout, const void* panel, float* to) {
   if (layout.stored == Stored::halves) return widen(Form::halves, layout.rows * layout.width, panel, to);
-  if (layout.stored == Stored::brains) return widen(Form::brains, layout.rows * layout.width, panel, to);
+  if (layout.stored == Stored::brains) {
+    const auto* from = static_cast<const uint32_t*>(panel);
+    const int64_t pairs = layout.rows / 2, done = pairs * layout.width;
+    expand_pairs(pairs, layout.width, from, reinterpret_cast<uint32_t*>(to));
+    for (int64_t i = 0; i < (layout.rows - 2 * pairs) * layout.width; ++i)
+      to[2 * done + i] = __builtin_bit_cast(float, from[done + i] << 16);
+    return;
+  }
   std::vector<float> same(static_cast<size_t>(layout.width), layout.stored == Stored::nibbles ? 8.F : 0.F);
   const auto* at = static_cast<const char*>(panel);
   for (int64_t first = 0; first < layout.rows; first += layout.block, to += layout.block * layout.width) {

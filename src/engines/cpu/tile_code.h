@@ -23,7 +23,9 @@ class TileCode : public FormCode, public TileKernel {
   PanelLayout layout() const {
     return {spec_.stored, 0, spec_.vectors * lanes(spec_.isa), spec_.block_steps, spec_.zeros};
   }
-  int panel_bytes() const { return static_cast<int>(spec_.b_step_bytes ? spec_.b_step_bytes : layout().bytes_of(1)); }
+  int panel_bytes() const {
+    return static_cast<int>(spec_.b_step_bytes ? spec_.b_step_bytes : layout().bytes_of(8) / 8);
+  }
   Xbyak::Xmm accumulator(int pixel, int vector) const { return reg(pixel * vectors_ + vector); }
   Xbyak::Xmm panel(int vector) const { return reg(pixels_ * vectors_ + vector); }
   Xbyak::Address parameter(int row, int vector) const {

@@ -98,6 +98,7 @@ void TileCode::finish_narrow() {
   const Xbyak::Xmm low = panel(0), spare = reg(low.getIdx() + 1), other = reg(low.getIdx() + 2);
   if (spec_.activation.kind == Activation::Kind::relu) clear(low);
   if (tail_) prepare_tail(reg(registers() - 1));
+  if (form == Form::brains) keep_numbers(other.getIdx() + 1, registers());
   for (int i = 0; i < pixels_; ++i)
     for (int j = 0; j < vectors_; ++j) {
       const Xbyak::Xmm sum = accumulator(i, j);

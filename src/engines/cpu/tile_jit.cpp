@@ -30,10 +30,11 @@ struct VectorTile final : TileCode {
   explicit VectorTile(const TileSpec& spec) : TileCode(spec) {
     int free = registers() - (pixels_ + 1) * vectors_;
     CHECK(free >= 1, "tile of {} x {}", pixels_, vectors_);
-    broadcasts_ = std::min(needs_product() || has_table() ? free - 1 : free, 4);
+    broadcasts_ = std::min(needs_product() || has_table() || has_pairs() ? free - 1 : free, 4);
     CHECK(broadcasts_ >= 1, "tile of {} x {}", pixels_, vectors_);
     push(rbx);
     if (has_table()) load_table();
+    if (has_pairs()) vmovups(table(), number(0xffff0000U));
     bias_last_ = !integers();
     integers() ? start_integers() : for_accumulators([&](const Xbyak::Xmm& sum, auto&&) { clear(sum); });
     if (spec.block_steps) start_blocks();
@@ -53,7 +54,9 @@ struct VectorTile final : TileCode {
   bool needs_product() const { return integers() && !spec_.dot_products; }
   /// Nibbles are looked up among 16 floats.
   bool has_table() const { return spec_.stored == Stored::nibbles && spec_.isa == Isa::avx512; }
-  Xbyak::Zmm table() const { return Xbyak::Zmm(registers() - 1); }
+  /// Of elements with two rows of bf16, the upper one is masked.
+  bool has_pairs() const { return spec_.stored == Stored::brains; }
+  Xbyak::Xmm table() const { return reg(registers() - 1); }
   Xbyak::Xmm broadcast() { return reg((pixels_ + 1) * vectors_ + next_broadcast_++ % broadcasts_); }
 
   void start_integers() {
@@ -166,10 +169,7 @@ struct VectorTile final : TileCode {
     switch (spec_.stored) {
       case Stored::floats: vmovups(to, ptr[r11 + at + floats]); break;
       case Stored::halves: vcvtph2ps(to, ptr[r11 + at + floats / 2]); break;
-      case Stored::brains:
-        vpmovzxwd(to, ptr[r11 + at + floats / 2]);
-        vpslld(to, to, 16);
-        break;
+      case Stored::brains: load_brains(to, ptr[r11 + step / 2 * 2 * panel_bytes() + floats], step % 2 != 0); break;
       case Stored::bytes:
         vpmovsxbd(to, ptr[r11 + at + floats / 4]);
         vcvtdq2ps(to, to);
@@ -179,9 +179,16 @@ struct VectorTile final : TileCode {
     if (spec_.zeros) vsubps(to, to, ptr[r9 + spec_.vectors * vector_bytes() + floats]);
   }
 
+  void load_brains(const Xbyak::Xmm& to, const Xbyak::Address& pair, bool upper) {
+    if (spec_.isa == Isa::avx512) return upper ? vpandd(to, table(), pair) : vpslld(to, pair, 16);
+    if (upper) return vandps(to, table(), pair);
+    vmovups(to, pair);
+    vpslld(to, to, 16);
+  }
+
   /// Lines of B that begin with this step, further on.
   void fetch_ahead(int step) {
-    if (!integers() && spec_.stored == Stored::floats) return;
+    if ((!integers() && spec_.stored == Stored::floats) || spec_.ahead_lines) return;
     const int ahead = integers() ? kAhead : kAheadOfStored;
     const auto end = [&](int steps) { return static_cast<int>((layout().bytes_of(8) * steps / 8 + 63) / 64); };
     for (int line = end(step); line < end(step + 1); ++line) prefetcht0(ptr[r11 + line * 64 + ahead]);
@@ -190,7 +197,7 @@ struct VectorTile final : TileCode {
   void load_nibbles(const Xbyak::Xmm& to, const Xbyak::Address& from, int shift) {
     if (has_table()) {
       shift ? vpsrld(to, from, static_cast<uint8_t>(shift)) : vmovups(to, from);
-      return vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(to.getIdx()), table());
+      return vpermps(Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(to.getIdx()), Xbyak::Zmm(table().getIdx()));
     }
     vmovups(to, from);
     if (shift) vpsrld(to, to, static_cast<uint8_t>(shift));

@@ -43,7 +43,7 @@ constexpr bool is_integer(Arithmetic arithmetic) {
 enum class Stored : uint8_t {
   floats,
   halves,   // f16
-  brains,   // bf16
+  brains,   // pairs of rows of bf16 to an element of 4 bytes, the first below
   bytes,    // i8 steps
   nibbles,  // 8 rows of u4 steps, less 8, to an element of 4 bytes
 };
@@ -59,6 +59,7 @@ struct PanelLayout {
   int64_t header_bytes() const { return scaled() ? (zeros ? 8 : 4) * width : 0; }
   int64_t bytes_of(int64_t count) const {  // rows of one block
     if (stored == Stored::nibbles) return (count + 7) / 8 * 4 * width;
+    if (stored == Stored::brains) return (count + 1) / 2 * 4 * width;
     return count * width * (stored == Stored::bytes ? 1 : stored == Stored::floats ? 4 : 2);
   }
   int64_t bytes() const {

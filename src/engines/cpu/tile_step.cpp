@@ -19,8 +19,9 @@ namespace {
 using Refusal = std::optional<std::string>;
 using Dims = std::vector<int64_t>;
 
-// Products of up to so many rows expand stored weights in registers, those of more a panel at a time.
-constexpr int64_t kFewExpandedRows = 12;
+// Products of up to so many rows expand stored weights in registers, those of more a panel at a time. Of pairs of bf16 each takes
+// one instruction.
+constexpr int64_t kFewExpandedRows = 12, kFewPairedRows = 256;
 
 size_t dims_of(const Value* value) { return value->type.shape.rank(); }
 
@@ -119,7 +120,9 @@ Refusal read_stored(TileProblem& problem) {
     return std::nullopt;
   }
   spec.widest_panel = product;
-  spec.expands = !product || spec.w > kFewExpandedRows || machine_isa() == Isa::none;
+  const bool pairs = problem.stored->stored == Stored::brains;
+  const int64_t pixels = spec.n * spec.od * spec.oh * spec.ow, few = pairs ? kFewPairedRows : kFewExpandedRows;
+  spec.expands = (!product && (!pairs || spec.taps() > 1)) || pixels > few || machine_isa() == Isa::none;
   if (spec.expands) return std::nullopt;
   spec.stored = problem.stored->stored, spec.block = problem.stored->block, spec.zeros = problem.stored->zeros;
   return std::nullopt;

@@ -126,6 +126,7 @@ class Slide::Code final : public FormCode {
 
   void load_numbers() {
     if (multiplier() > 1) vmovups(other(), ptr[rip + spread_]);
+    if (spec_.narrow.result == Form::brains) keep_numbers(static_cast<int>(most_tile_pixels(isa_)), weight().getIdx());
     if (spec_.work == WindowWork::maximum) return set_number(low(), -std::numeric_limits<float>::infinity());
     if (spec_.activation.kind == Activation::Kind::none) return;
     const bool relu = spec_.activation.kind == Activation::Kind::relu;

@@ -95,7 +95,8 @@ class Compiled(kept.Function):
         self._written = [(tensor, order) for tensor, order in zip(self._states, self._orders) if tensor in graph.scopes[0].written]
         self.guards = list(graph.guards.values())
         self.kept = None
-        super().__init__(graph.finish(self._outputs), bind_state=True)
+        modes_of_cells = (cell["_precision_mode"] for cell, _ in self.guards)
+        super().__init__(graph.finish(self._outputs), True, next(filter(None, modes_of_cells), ""))
 
     def _outline(self, tree):
         """The result with numbers in the places of its tensors."""

@@ -29,7 +29,7 @@ class Cell(Accepted):
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _plain=True, _cast_to=None, _scope=None,
             _param_prefix="", _forward_pre_hook=OrderedDict(), _forward_hook=OrderedDict(),
             _backward_hooks=OrderedDict(), cell_type=None, _names_checked=False, phase="train", jit_config_dict={},
-            instance_name=type(self).__name__, bprop_debug=False,
+            instance_name=type(self).__name__, bprop_debug=False, _precision_mode="",
         )  # fmt: skip
         if type(self).bprop is not Cell.bprop:
             own["_plain"] = False

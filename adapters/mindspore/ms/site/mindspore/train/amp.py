@@ -1,9 +1,11 @@
 """Levels of mixed precision: the cells of a training step and its loss scale.
 
-What a level puts into fp16 is computed in f32 here, which is said once; loss scales act as they do on the platform.
+In graphs a network at a level other than O0 is computed in mixed precision: convolutions, matrix products and what stands between them
+have operands and results of fp16 and sums of f32. Eagerly it is computed in f32, which is said once.
 """
 
 from cairn.ms import level as compatibility
+from cairn.ms import modes
 
 from mindspore import log as logger
 from mindspore import nn
@@ -33,12 +35,15 @@ def resolve(level):
     return "O2" if target == "GPU" else "O3"
 
 
-def notice(level):
-    """Says once that fp16 is computed in f32."""
+def lower(network, level):
+    """Has the network computed at the level; O0 leaves it as it is."""
     global _said
-    if level != "O0" and not _said:
+    if level == "O0":
+        return
+    network.__dict__["_precision_mode"] = "mixed_float16"
+    if modes.mode != modes.GRAPH and not _said:
         _said = True
-        logger.warning(f"amp level {level}: what would run in float16 runs in float32 here; loss scales act as they are set.")
+        logger.warning(f"amp level {level}: in PYNATIVE_MODE what would run in float16 runs in float32; loss scales act as they are set.")
 
 
 def _check_kwargs(kwargs):
@@ -57,7 +62,7 @@ def auto_mixed_precision(network, amp_level="O0"):
     """The network at a level."""
     if not isinstance(network, nn.Cell):
         raise TypeError(f"The network type should be Cell, but got {type(network)}.")
-    notice(resolve(amp_level))
+    lower(network, resolve(amp_level))
     return network
 
 
@@ -70,7 +75,7 @@ def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_leve
     level = resolve(level)
     _check_kwargs(kwargs)
     config = {**_CONFIG[level], **kwargs}
-    notice(level)
+    lower(network, level)
     if loss_fn is not None:
         network = nn.WithLossCell(network, loss_fn)
     manager = config["loss_scale_manager"]
