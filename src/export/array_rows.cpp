@@ -184,8 +184,59 @@ void pad(const Context& c) {
 }
 bool pads_as_onnx(const Node& node) { return node.attr().text("mode") != "symmetric" && ranked(node); }
 
-void gather(const Context& c) { c.out(c.one("Gather", {c.in(0), c.in(1)}, {{"axis", c.attr().integer("axis")}})); }
-bool without_batch(const Node& node) { return node.attr().integer("batch_dims") == 0; }
+/// With dims of a batch the axis goes behind them, where index vectors of one number stand for it.
+void gather(const Context& c) {
+  const auto axis = axis_of(c.attr().integer("axis"), c.value(0)->type.shape.ranked ? c.rank() : 64);
+  const auto batch = static_cast<size_t>(c.attr().integer("batch_dims"));
+  if (batch == 0) return c.out(c.one("Gather", {c.in(0), c.in(1)}, {{"axis", c.attr().integer("axis")}}));
+  std::vector<int64_t> order = up_to(c.rank());
+  std::rotate(order.begin() + static_cast<int64_t>(batch), order.begin() + static_cast<int64_t>(axis),
+              order.begin() + static_cast<int64_t>(axis) + 1);
+  const Name x = axis == batch ? c.in(0) : c.one("Transpose", {c.in(0)}, {{"perm", order}});
+  const size_t added = c.rank(1) - batch;
+  const Name places = c.one("Unsqueeze", {c.i64(1), c.graph.ints({static_cast<int64_t>(c.rank(1))})});
+  const Name y = c.one("GatherND", {x, places}, {{"batch_dims", static_cast<int64_t>(batch)}});
+  if (axis == batch) return c.out(y);
+  std::vector<int64_t> back =
+      up_to(c.rank() - 1 + added);  // the index's dims go behind those that the axis had before it
+  std::rotate(back.begin() + static_cast<int64_t>(batch), back.begin() + static_cast<int64_t>(batch + added),
+              back.begin() + static_cast<int64_t>(axis + added));
+  c.out(c.one("Transpose", {y}, {{"perm", back}}));
+}
+bool without_batch_or_ranked(const Node& node) { return node.attr().integer("batch_dims") == 0 || ranked(node); }
+
+void class_non_max_suppression(const Context& c) {
+  const Name most = c.one("Reshape", {c.i64(2), c.graph.ints({1})});
+  c.out(c.one("NonMaxSuppression", {c.in(0), c.in(1), most, c.in(3), c.in(4)}));
+}
+
+void non_zero(const Context& c) {
+  const Name x =
+      c.value(0)->type.dtype == kBool || c.value(0)->type.dtype.bits >= 32 ? c.in(0) : c.cast(c.in(0), kBool);
+  c.out(c.one("Transpose", {c.one("NonZero", {x})}, {{"perm", std::vector<int64_t>{1, 0}}}));
+}
+
+void unique(const Context& c) {
+  const auto names = c.graph.add("Unique", {c.in(0)}, {{"sorted", int64_t{0}}}, 3);
+  c.out(names[0], 0), c.out(names[2], 1);
+}
+bool of_no_floats(const Node& node) { return !node.inputs[0]->type.dtype.is_float(); }  // whose NaNs all differ
+
+void dft(const Context& c) {
+  const Name axis = c.graph.constant(Tensor::scalar_i64(c.attr().integer("axis")));
+  c.out(c.one("DFT", {c.in(0), "", axis}, {{"inverse", int64_t{c.attr().boolean("inverse")}}}));
+}
+
+/// Each row of the updates at its place along the first dim.
+void scatter_reduce(const Context& c) {
+  const Name places = c.one("Unsqueeze", {c.i64(1), c.graph.ints({static_cast<int64_t>(c.rank(1))})});
+  c.out(c.one("ScatterND", {c.in(0), places, c.in(2)}, {{"reduction", c.attr().text("mode")}}));
+}
+bool reduces_as_onnx(const Node& node) {
+  const std::string& mode = node.attr().text("mode");
+  return mode != "sub" && mode != "div" && !node.attr().boolean("padded") && ranked(node) &&
+         node.inputs[0]->type.dtype.bits >= 32;  // ONNX Runtime sums no others
+}
 
 void gather_nd(const Context& c) {
   c.out(c.one("GatherND", {c.in(0), c.i64(1)}, {{"batch_dims", c.attr().integer("batch_dims")}}));
@@ -290,7 +341,12 @@ constexpr Row kArrayRows[] = {{"determinant", nullptr, "Det"},
                               {"slice", slice, nullptr, ranked},
                               {"reverse", reverse},
                               {"pad", pad, nullptr, pads_as_onnx},
-                              {"gather", gather, nullptr, without_batch},
+                              {"class_non_max_suppression", class_non_max_suppression},
+                              {"non_zero", non_zero},
+                              {"unique", unique, nullptr, of_no_floats},
+                              {"dft", dft},
+                              {"scatter_reduce", scatter_reduce, nullptr, reduces_as_onnx},
+                              {"gather", gather, nullptr, without_batch_or_ranked},
                               {"gather_nd", gather_nd},
                               {"scatter_nd", scatter_nd},
                               {"scatter_update", scatter_update, nullptr, without_padding},

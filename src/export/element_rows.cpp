@@ -14,6 +14,30 @@ bool is_signed(const Node& node) {
   return dtype.is_float() || dtype.kind == DType::Kind::signed_int;
 }
 
+/// ONNX Runtime has no Relu of these integers, and no Where of truths.
+void relu(const Context& c) {
+  c.out(of_floats(c.node) ? c.one("Relu", {c.in(0)}) : c.one("Max", {c.in(0), c.number(0)}));
+}
+void select(const Context& c) {
+  if (c.type().dtype != kBool) return c.out(c.one("Where", {c.in(0), c.in(1), c.in(2)}));
+  const Name yes = c.one("And", {c.in(0), c.in(1)}), no = c.one("And", {c.one("Not", {c.in(0)}), c.in(2)});
+  c.out(c.one("Or", {yes, no}));
+}
+
+template <const char* const& kWay>
+void shift(const Context& c) {
+  c.out(c.one("BitShift", {c.in(0), c.in(1)}, {{"direction", std::string(kWay)}}));
+}
+constexpr const char *kLeft = "LEFT", *kRight = "RIGHT";
+/// Beyond the width ONNX says nothing.
+bool shifts_within(const Node& node) {
+  const DType dtype = node.inputs[0]->type.dtype;
+  const Tensor* by = constant_of(node.inputs[1]);
+  if (dtype.kind != DType::Kind::unsigned_int || !by) return false;
+  const auto all = by->as_i64();
+  return std::all_of(all.begin(), all.end(), [&](int64_t bits) { return bits >= 0 && bits < dtype.bits; });
+}
+
 void square(const Context& c) { c.out(c.one("Mul", {c.in(0), c.in(0)})); }
 void rsqrt(const Context& c) { c.out(c.one("Reciprocal", {c.one("Sqrt", {c.in(0)})})); }
 void expm1(const Context& c) { c.out(c.one("Sub", {c.one("Exp", {c.in(0)}), c.number(1)})); }
@@ -67,7 +91,7 @@ void floor_div(const Context& c) {
 constexpr Row kElementRows[] = {{"neg", nullptr, "Neg", is_signed},
                                 {"abs", nullptr, "Abs"},
                                 {"sign", nullptr, "Sign"},
-                                {"relu", nullptr, "Relu", is_signed},
+                                {"relu", relu, nullptr, is_signed},
                                 {"exp", nullptr, "Exp"},
                                 {"log", nullptr, "Log"},
                                 {"sqrt", nullptr, "Sqrt"},
@@ -112,7 +136,9 @@ constexpr Row kElementRows[] = {{"neg", nullptr, "Neg", is_signed},
                                 {"and", nullptr, "And"},
                                 {"or", nullptr, "Or"},
                                 {"xor", nullptr, "Xor"},
-                                {"select", nullptr, "Where"},
+                                {"select", select},
+                                {"shift_left", shift<kLeft>, nullptr, shifts_within},
+                                {"shift_right", shift<kRight>, nullptr, shifts_within},
                                 {"bit_and", nullptr, "BitwiseAnd"},
                                 {"bit_or", nullptr, "BitwiseOr"},
                                 {"bit_xor", nullptr, "BitwiseXor"},

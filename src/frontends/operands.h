@@ -24,6 +24,8 @@ class Operands {
     if (!given(i)) refuse(i);
     return values_[i];
   }
+  /// With null for those that are left out.
+  const std::vector<Value*>& any() const { return values_; }
   Value* back() const { return (*this)[values_.empty() ? 0 : values_.size() - 1]; }
   const std::vector<Value*>& all() const {
     for (size_t i = 0; i < values_.size(); ++i) (*this)[i];

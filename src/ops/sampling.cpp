@@ -200,15 +200,19 @@ void check_regions(InferContext& context, size_t boxes) {
   if (context.dtype(boxes) != kF32) context.fail("boxes must be f32, found {}", to_string(context.dtype(boxes)));
   const std::vector<int64_t>& size = context.attr.integers("size");
   if (size.size() != 2 || size[0] < 1 || size[1] < 1) context.fail("size must be two positive numbers");
-  if (context.attr.integer("samples") < 0) context.fail("samples must not be negative");
   if (!ranked(context, boxes, 2)) return;
   same_size(context, context.shape(boxes).dims[1], 4, "columns of boxes and 4");
   if (ranked(context, boxes + 1, 1))
     same_size(context, context.shape(boxes).dims[0], context.shape(boxes + 1).dims[0], "numbers of boxes and indices");
 }
 
+void check_samples(const InferContext& context) {
+  if (context.attr.integer("samples") < 0) context.fail("samples must not be negative");
+}
+
 void infer_roi_align(InferContext& context) {
   const DType dtype = number_type(context, 0);
+  check_samples(context);
   check_regions(context, 1);
   const std::vector<Dim> x = dims_of_rank(context, 0, 4);
   const std::vector<int64_t>& size = context.attr.integers("size");
@@ -218,6 +222,7 @@ void infer_roi_align(InferContext& context) {
 void infer_roi_align_gradient(InferContext& context) {
   const DType dtype = number_type(context, 0);
   if (context.attr.text("mode") == "max") context.fail("has the mean of samples alone");
+  check_samples(context);
   check_regions(context, 1);
   const std::vector<Dim> dy = dims_of_rank(context, 0, 4);
   Shape shape = shape_operand(context, 3);
@@ -312,6 +317,92 @@ void roi_align_gradient_rule(GradientContext& g) {
   g.set(0, g.dy().apply("roi_align", {g.x(1), g.x(2)}, g.node().attributes));
 }
 
+// --- roi_pool
+
+void infer_roi_pool(InferContext& context) {
+  const DType dtype = number_type(context, 0);
+  check_regions(context, 1);
+  const std::vector<int64_t>& size = context.attr.integers("size");
+  Dim channels = dims_of_rank(context, 0, 4)[3];
+  if (context.attr.text("mode") == "placed_mean" && channels.known()) {
+    int64_t parts;
+    if (__builtin_mul_overflow(size[0], size[1], &parts) || channels.size % parts != 0)
+      context.fail("{} channels do not divide into {} x {} parts", channels.size, size[0], size[1]);
+    channels = channels.size / parts;
+  } else if (context.attr.text("mode") == "placed_mean") {
+    channels = Dim();
+  }
+  context.result(dtype, Shape{dims_of_rank(context, 1, 2)[0], size[0], size[1], channels});
+}
+
+/// The pixels begin .. end - 1 of each part of a box along one axis of `pixels`.
+struct Parts {
+  Parts(float low, float high, float scale, bool placed, int64_t count, int64_t pixels) : pixels_(pixels) {
+    if (placed) {
+      start_ = std::round(low) * scale;
+      part_ = std::max((std::round(high) + 1) * scale - start_, 0.1f) / static_cast<float>(count);
+      return;
+    }
+    start_ = std::round(low * scale);
+    part_ = std::max(std::round(high * scale) - start_ + 1, 1.0f) / static_cast<float>(count);
+    whole_ = true;
+  }
+  std::pair<int64_t, int64_t> operator[](int64_t i) const {
+    const float first = static_cast<float>(i) * part_, last = static_cast<float>(i + 1) * part_;
+    return {pixel(whole_ ? std::floor(first) + start_ : std::floor(first + start_)),
+            pixel(whole_ ? std::ceil(last) + start_ : std::ceil(last + start_))};
+  }
+
+ private:
+  int64_t pixel(float at) const {
+    return at > 0 ? static_cast<int64_t>(std::min(at, static_cast<float>(pixels_)))
+                  : 0;  // 0 also for what is no number
+  }
+
+  float start_, part_;
+  int64_t pixels_;
+  bool whole_ = false;
+};
+
+void roi_pool(KernelContext& context) {
+  allocate_results(context);
+  const Tensor& x = context.input(0);
+  Tensor& y = context.output(0);
+  const std::vector<int64_t>& size = context.attr.integers("size");
+  const bool placed = context.attr.text("mode") == "placed_mean";
+  const auto scale = static_cast<float>(context.attr.number("scale"));
+  const int64_t height = x.dims()[1], width = x.dims()[2], channels = x.dims()[3], made = y.dims()[3];
+  const Dims indices = context.input(2).as_i64();
+  int64_t out = 0;
+  with_floats(x.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    using C = Compute<T>;
+    for (size_t box = 0; box < indices.size(); ++box) {
+      const int64_t image = indices[box];
+      if (image < 0 || image >= x.dims()[0])
+        context.fail("box index {} is out of range for {} images", image, x.dims()[0]);
+      const float* corner = data<float>(context.input(1)) + 4 * box;
+      const Parts rows(corner[1], corner[3], scale, placed, size[0], height),
+          columns(corner[0], corner[2], scale, placed, size[1], width);
+      for (const int64_t h : turns(size[0]))
+        for (int64_t w = 0; w < size[1]; ++w)
+          for (int64_t c = 0; c < made; ++c) {
+            const auto [top, bottom] = rows[h];
+            const auto [left, right] = columns[w];
+            const int64_t channel = placed ? (c * size[0] + h) * size[1] + w : c;
+            C sum = 0, most = -std::numeric_limits<C>::infinity();
+            for (int64_t i = top; i < bottom; ++i)
+              for (int64_t j = left; j < right; ++j) {
+                const auto pixel = static_cast<C>(data<T>(x)[((image * height + i) * width + j) * channels + channel]);
+                sum += pixel, most = std::max(most, pixel);
+              }
+            const int64_t count = std::max<int64_t>(bottom - top, 0) * std::max<int64_t>(right - left, 0);
+            data<T>(y)[out++] = count == 0 ? T(C(0)) : placed ? T(sum / static_cast<C>(count)) : T(most);
+          }
+    }
+  });
+}
+
 std::vector<OpDef> make_sampling_rows() {
   const InputDef boxes = index_operand("boxes", Accepts::floats);
   return {
@@ -372,6 +463,27 @@ std::vector<OpDef> make_sampling_rows() {
                  "f32[1, 5, 6, 9], f32[2, 4]=[-4, -3, 2, 2, 3, 3, 2, 1], i64[2]=[0, 0] {size = [2, 3], samples = 2, "
                  "mode = max}",
                  "f32[1, 0, 6, 3], f32[1, 4]=[-4, -3, 2, 2], i64[1]=[0] {size = [2, 3], samples = 2}"}},
+      {.name = "roi_pool",
+       .summary =
+           "for each box (x1, y1, x2, y2, times scale, rounded) over the NHWC image with its index the largest pixel "
+           "in "
+           "each of `size` (height, width) parts; placed_mean: the box is rounded before it is scaled, and each part "
+           "has the mean of a channel of its own, [result channels, height, width] of them; empty parts are 0",
+       .inputs = {{"x", Accepts::floats}, boxes, index_operand("index")},
+       .attributes = {integers("size", {1, 1}), number("scale", 1), word("mode", "max", {"max", "placed_mean"})},
+       .precision = Precision::accumulate_f32,
+       .infer = infer_roi_pool,
+       .no_gradient = "regions in whole pixels serve inference; roi_align has a gradient",
+       .reference = roi_pool,
+       .oracle =
+           untested("tests/python/test_caffe_boxes.py states it in NumPy; ONNX Runtime has the largest as MaxRoiPool"),
+       .cases = {"f32[2, 6, 7, 3], f32[3, 4]=[0.5, 1, 5.5, 4, -1, -2, 3, 8, 2, 2, 2.5, 2.25], i64[3]=[0, 1, 1] {size = "
+                 "[2, 3]}",
+                 "f32[1, 9, 8, 12], f32[2, 4]=[1, 2, 14, 17, 3, 1, 4, 19], i32[2]=[0, 0] {size = [2, 3], scale = 0.5, "
+                 "mode = placed_mean}",
+                 "f16[1, 4, 4, 2], f32[1, 4]=[0, 0, 3, 3], i64[1]=[0] {size = [1, 2]}",
+                 "f32[1, 4, 4, 2], f32[0, 4]=[], i64[0]=[] {size = [3, 3]}",
+                 "f32[1, 0, 6, 3], f32[1, 4]=[-4, -3, 2, 2], i64[1]=[0] {size = [2, 3]}"}},
       {.name = "roi_align_gradient",
        .summary = "gradient of roi_align by its image of the given shape (NHWC), for the gradient dy of its result",
        .inputs = {{"dy", Accepts::floats}, boxes, index_operand("index"), shape_operand("shape")},

@@ -162,7 +162,7 @@ std::vector<Value*> Importer::build(const Row& row, uint32_t index, std::vector<
   const size_t nodes_before = builder.block().nodes.size();
   auto make = [&](std::vector<Value*> from) {
     builder.sources = {id};
-    LayerContext context(builder, layer, weights_, std::move(from), row.target);
+    LayerContext context(builder, layer, weights_, std::move(from), row.target, planes_);
     row.build(context);
     for (Value*& result : context.out) result = folded(result, builder);
     if (context.out.size() < layer.tops.size())
@@ -204,7 +204,8 @@ std::vector<std::string> Importer::inputs_below(const std::vector<Edge>& outputs
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(), detection_rows(), element_rows(), image_rows(), input_rows(), network_rows()};
+  return {array_rows(), box_rows(),     detection_rows(), element_rows(), image_rows(),
+          input_rows(), network_rows(), recurrent_rows(), region_rows()};
 }
 
 }  // namespace

@@ -25,18 +25,22 @@ struct Edge {
   auto operator<=>(const Edge&) const = default;
 };
 
+/// Height and width of the planes of which Yolo layers made their tops, whose dims no longer tell them.
+using Planes = std::map<const Value*, std::pair<int64_t, int64_t>>;
+
 /// The context in which a row imports one layer. Its functions throw Error with the reason only; the importer adds the
 /// layer and its type.
 class LayerContext {
  public:
   LayerContext(Builder& builder, const Layer& layer, const Weights& weights, std::vector<Value*> inputs,
-               const char* target)
-      : b(builder), in(std::move(inputs)), target(target), layer_(layer), weights_(weights) {}
+               const char* target, Planes& planes)
+      : b(builder), in(std::move(inputs)), target(target), planes(planes), layer_(layer), weights_(weights) {}
 
   Builder& b;
   Operands in;
   std::vector<Value*> out;
   const char* target;  // of the row
+  Planes& planes;
 
   const Layer& layer() const { return layer_; }
   size_t tops() const { return layer_.tops.size(); }
@@ -90,11 +94,14 @@ const Row* find_row(std::string_view type);
 std::vector<std::string_view> supported_layers();
 
 std::span<const Row> array_rows();
+std::span<const Row> box_rows();
 std::span<const Row> detection_rows();
 std::span<const Row> element_rows();
 std::span<const Row> image_rows();
 std::span<const Row> input_rows();
 std::span<const Row> network_rows();
+std::span<const Row> recurrent_rows();
+std::span<const Row> region_rows();
 
 /// The inputs that a layer with Role::input makes, one for each top.
 std::vector<Input> inputs_of(const Layer& layer);
@@ -143,6 +150,7 @@ class Importer {
   Problems problems_;
   Unknowns unknowns_;
   std::set<uint32_t> failed_;
+  Planes planes_;
   std::vector<std::string> ends_;
 };
 

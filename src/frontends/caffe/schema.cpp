@@ -226,6 +226,11 @@ constexpr TextField kSsdFields[] = {{"num_classes", 1, integer},
                                     {"keep_top_k", 9, integer},
                                     {"confidence_threshold", 10, real}};
 constexpr TextMessage kSsd{"SSDDetectionOutputParameter", kSsdFields};
+constexpr TextField kTransformerFields[] = {
+    {"transform_type", 1, text},   {"sampler_type", 2, text}, {"output_H", 3, integer}, {"output_W", 4, integer},
+    {"to_compute_dU", 5, ignored}, {"theta_1_1", 6, real},    {"theta_1_2", 7, real},   {"theta_1_3", 8, real},
+    {"theta_2_1", 9, real},        {"theta_2_2", 10, real},   {"theta_2_3", 11, real}};
+constexpr TextMessage kTransformer{"SpatialTransformerParameter", kTransformerFields};
 constexpr TextField kSwishFields[] = {{"beta", 1, real}};
 constexpr TextMessage kSwish{"SwishParameter", kSwishFields};
 constexpr TextField kThresholdFields[] = {{"threshold", 1, real}};
@@ -254,6 +259,14 @@ constexpr TextField kYoloFields[] = {{"boxes", 1, integer},      {"coords", 2, i
                                      {"yolo_version", 4, text},  {"softmax", 5, boolean}, {"background", 6, boolean},
                                      {"softmaxtree", 7, boolean}};
 constexpr TextMessage kYolo{"YoloParameter", kYoloFields};
+constexpr TextField kYoloOutputFields[] = {{"boxes", 1, integer},         {"classes", 2, integer},
+                                           {"coords", 3, integer},        {"relative", 4, boolean},
+                                           {"obj_threshold", 5, real},    {"score_threshold", 6, real},
+                                           {"iou_threshold", 7, real},    {"pre_nms_topn", 8, integer},
+                                           {"post_nms_topn", 9, integer}, {"biases", 10, real},
+                                           {"biases_low", 11, real},      {"biases_mid", 12, real},
+                                           {"biases_high", 13, real},     {"resize_origin_img_to_net", 14, boolean}};
+constexpr TextMessage kYoloOutput{"YoloDetectionOutputParameter", kYoloOutputFields};
 
 constexpr TextField kLayerFields[] = {
     {"name", field::layer::name, text},
@@ -337,6 +350,10 @@ constexpr TextField kLayerFields[] = {
     {"yolo_param", 1010, message, &kYolo},
     {"mish_param", 1011, ignored},
     {"relu6_param", 1012, ignored},
+    {"yolov2_detection_output_param", 1013, message, &kYoloOutput},
+    {"yolov3_detection_output_param", 1014, message, &kYoloOutput},
+    {"yolov3_detection_output_v2_param", 1015, message, &kYoloOutput},
+    {"st_param", 1016, message, &kTransformer},
 };
 
 struct OldType {

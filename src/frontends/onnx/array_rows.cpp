@@ -63,7 +63,11 @@ void shape(OpContext& c) {
 
 void size(OpContext& c) {
   c.expect_inputs(1, 1);
-  c.out = {c.b.add("size_of", c.in)};
+  int64_t count = 1;
+  bool known = c.in[0]->type.is_static();
+  for (size_t i = 0; known && i < c.in[0]->type.shape.rank(); ++i)
+    known = !__builtin_mul_overflow(count, c.in[0]->type.shape.dims[i].size, &count);
+  c.out = {known ? c.b.constant(Tensor::scalar_i64(count)) : c.b.add("size_of", c.in)};
 }
 
 /// 0 copies a dim of the input unless `allowzero`.

@@ -5,6 +5,7 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "ops/gradients.h"
 
 namespace cairn::onnx {
 namespace {
@@ -12,16 +13,16 @@ namespace {
 void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
 
 struct Pixels {
-  int64_t channels, height, width, block;
+  int64_t channels, block;
 };
 Pixels pixels(OpContext& c) {
   c.expect_inputs(1, 1);
   if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "images have {} dims, expected 4", c.rank(0));
   const auto& dims = c.in[0]->type.shape.dims;
-  if (!dims[1].known() || !dims[2].known() || !dims[3].known()) c.refuse("channels, height and width must be known");
+  if (!dims[1].known()) c.refuse("the channels must be known");
   const int64_t block = c.integer("blocksize");
   if (block < 1 || block > 65536) fail(ErrorKind::invalid_model, "", "blocksize is {}", block);
-  return {dims[1].size, dims[2].size, dims[3].size, block};
+  return {dims[1].size, block};
 }
 
 /// Whether a channel's block lies together (CRD), or the channels of a place in the block do (DCR).
@@ -37,21 +38,31 @@ void depth_to_space(OpContext& c) {
   const bool lead = channels_lead(c);
   if (channels * block * block != p.channels)
     fail(ErrorKind::invalid_model, "", "{} channels do not divide into blocks of {}", p.channels, block);
-  Value* x = lead ? reshape_to(c.in[0], {{-1, 0}, {channels}, {block}, {block}, {p.height}, {p.width}}, c.b)
-                  : reshape_to(c.in[0], {{-1, 0}, {block}, {block}, {channels}, {p.height}, {p.width}}, c.b);
-  x = transposed(x, lead ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2}, c.b);
-  c.out = {reshape_to(x, {{-1, 0}, {channels}, {p.height * block}, {p.width * block}}, c.b)};
+  const Var image(c.b, c.in[0]);
+  const auto number = [&](int64_t size) { return Size(c.b, size); };
+  const Size batch(image, 0), height(image, 2), width(image, 3);
+  const Var x = lead ? reshape(image, {batch, number(channels), number(block), number(block), height, width})
+                     : reshape(image, {batch, number(block), number(block), number(channels), height, width});
+  const Var y = transpose(x, lead ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2});
+  c.out = {reshape(y, {batch, number(channels), height * number(block), width * number(block)}).value};
 }
 
 void space_to_depth(OpContext& c) {
   const Pixels p = pixels(c);
-  const int64_t block = p.block, rows = p.height / block, columns = p.width / block;
-  if (rows * block != p.height || columns * block != p.width)
-    fail(ErrorKind::invalid_model, "", "{} x {} pixels do not divide into blocks of {}", p.height, p.width, block);
-  Value* x = reshape_to(c.in[0], {{-1, 0}, {p.channels}, {rows}, {block}, {columns}, {block}}, c.b);
-  x = transposed(x, channels_lead(c) ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4},
-                 c.b);
-  c.out = {reshape_to(x, {{-1, 0}, {block * block * p.channels}, {rows}, {columns}}, c.b)};
+  const Var image(c.b, c.in[0]);
+  const auto number = [&](int64_t size) { return Size(c.b, size); };
+  const auto blocks = [&](size_t axis) {
+    const Dim dim = image.shape().dims[axis];
+    if (dim.known() && dim.size % p.block != 0)
+      fail(ErrorKind::invalid_model, "", "{} pixels do not divide into blocks of {}", dim.size, p.block);
+    if (dim.known()) return number(dim.size / p.block);
+    return Size::element({c.b, c.b.add("floor_div", {dim_of(c.in[0], axis, c.b), c.b.ints({p.block})})}, 0);
+  };
+  const Size batch(image, 0), rows = blocks(2), columns = blocks(3), block = number(p.block);
+  const Var x = reshape(image, {batch, number(p.channels), rows, block, columns, block});
+  const Var y =
+      transpose(x, channels_lead(c) ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
+  c.out = {reshape(y, {batch, number(p.block * p.block * p.channels), rows, columns}).value};
 }
 
 Value* count_up(Value* x, size_t axis, Builder& b) {

@@ -41,9 +41,15 @@ void bias_add(OpContext& c) {
 
 void fused_matmul(OpContext& c) {
   c.expect_inputs(2, 2);
-  if (c.integer("transBatchA", 0) != 0 || c.integer("transBatchB", 0) != 0)
-    c.refuse("transposed batches are not supported");
-  Value* y = c.b.add("matmul", c.in,
+  const auto operand = [&](size_t input, const char* attribute) {
+    if (c.integer(attribute, 0) == 0) return c.in[input];
+    std::vector<int64_t> order;  // the first dim goes behind those of the batch
+    for (size_t i = 1; i + 1 < c.rank(input); ++i) order.push_back(static_cast<int64_t>(i));
+    if (order.empty()) fail(ErrorKind::invalid_model, "", "input {} has {} dims and no batch", input, c.rank(input));
+    order.insert(order.end(), {0, static_cast<int64_t>(c.rank(input)) - 1});
+    return transposed(c.in[input], order, c.b);
+  };
+  Value* y = c.b.add("matmul", {operand(0, "transBatchA"), operand(1, "transBatchB")},
                      {{"transpose_a", c.integer("transA", 0) != 0}, {"transpose_b", c.integer("transB", 0) != 0}});
   const double alpha = c.real("alpha", 1);
   c.out = {alpha == 1 ? y : c.b.add("mul", {y, c.b.scalar_like(y, alpha)})};
@@ -98,6 +104,7 @@ void embed_layer_norm(OpContext& c) {
 struct Heads {
   Value *query, *key, *value;
   Value *added = nullptr, *allowed = nullptr;
+  Value* sink = nullptr;  // a score beside those of the keys, which takes its share and gives nothing: [heads, 1, 1]
 };
 
 void require(OpContext& c, Heads& heads, Value* condition) {
@@ -115,7 +122,14 @@ Value* attend(OpContext& c, const Heads& heads, double filter) {
   if (const double cap = c.real("softcap", 0); cap > 0) scores = (scores / cap).apply("tanh") * cap;
   if (heads.added) scores = scores + Var(b, heads.added);
   if (heads.allowed) scores = scores + select(Var(b, heads.allowed), scores.number(0), scores.number(filter));
-  Value* shares = b.add("softmax", {scores.value}, {{"axis", int64_t{-1}}});
+  const Attributes last{{"axis", int64_t{-1}}};
+  if (!heads.sink) return out_of_heads(c, b.add("matmul", {b.add("softmax", {scores.value}, last), values}));
+  const auto cut = [&](Value* x, int64_t begin, Value* end) {
+    return b.add("slice", {x, b.ints({0, 0, 0, begin}), joined({b.ints({kToTheEnd, kToTheEnd, kToTheEnd}), end}, b)});
+  };
+  Value* column = b.add("shape_of", {cut(scores.value, 0, b.ints({1}))});
+  Value* with = b.add("concat", {scores.value, b.add("broadcast_to", {heads.sink, column})}, {{"axis", int64_t{3}}});
+  Value* shares = cut(b.add("softmax", {with}, last), 0, dim_of(scores.value, 3, b));
   return out_of_heads(c, b.add("matmul", {shares, values}));
 }
 
@@ -182,10 +196,23 @@ void multi_head_attention(OpContext& c) {
   c.expect_inputs(1, 8);
   Builder& b = c.b;
   const int64_t count = c.integer("num_heads");
-  if (!c.given(1) || !c.given(2)) c.refuse("packed queries, keys and values are not supported");
-  if (c.rank(0) != 3) c.refuse("the query has {} dims, expected 3", c.rank(0));
+  const bool all_packed = c.rank(0) == 5,
+             packed = c.given(1) && c.rank(1) == 5;  // [batch, length, heads, 3 or 2, size]
+  if (!all_packed && (c.rank(0) != 3 || (!packed && (!c.given(1) || !c.given(2)))))
+    c.refuse("a query of {} dims without keys and values is not supported", c.rank(0));
   int64_t begin = 0;
+  const auto unpacked = [&](size_t input, int64_t at) {
+    Value* x = b.add("gather", {c.in[input], b.constant(Tensor::scalar_i64(at))}, {{"axis", int64_t{3}}});
+    if (c.given(3)) {
+      const int64_t size = known_dim(c, x, 3, "the size of the heads"), end = begin + count * size;
+      x = b.add("add", {x, b.add("reshape", {part_of(c.in[3], begin, end, b), b.ints({count, size})})});
+      begin = end;
+    }
+    return transposed(x, {0, 2, 1, 3}, b);
+  };
   const auto part = [&](size_t i) {
+    if (all_packed) return unpacked(0, static_cast<int64_t>(i));
+    if (packed && i > 0) return unpacked(1, static_cast<int64_t>(i) - 1);
     if (c.rank(i) == 4) return c.in[i];
     if (c.rank(i) != 3) c.refuse("input {} has {} dims", i, c.rank(i));
     const int64_t end = begin + known_dim(c, c.in[i], 2, "the hidden size");
@@ -237,7 +264,6 @@ void group_query_attention(OpContext& c) {
   c.expect_inputs(1, 12);
   Builder& b = c.b;
   const int64_t count = c.integer("num_heads"), own = c.integer("kv_num_heads");
-  if (c.integer("smooth_softmax", 0) > 0 || c.given(11)) c.refuse("a smooth softmax is not supported");
   Value *q = c.in[0], *k, *v;
   if (c.given(1)) {
     q = in_heads(c, q, count), k = in_heads(c, c.in[1], own), v = in_heads(c, c.in[2], own);
@@ -278,6 +304,10 @@ void group_query_attention(OpContext& c) {
     return transposed(all, {0, 2, 1, 3}, b);
   };
   Heads heads{q, present(3, k), present(4, v)};
+  if (c.given(11))
+    heads.sink = cast_to(reshape_to(c.in[11], {{count}, {1}, {1}}, b), q->type.dtype, b);
+  else if (c.integer("smooth_softmax", 0) > 0)
+    heads.sink = b.scalar_like(q, 0);
   Value* ahead = b.add("sub", {expand_dims(behind, {1, 2}, b), expand_dims(counted(fresh, b), {1}, b)});
   require(c, heads, b.add("less_equal", {ahead, zero}));
   if (const int64_t window = c.integer("local_window_size", -1); window > 0)
@@ -286,7 +316,6 @@ void group_query_attention(OpContext& c) {
   c.out = {attend(c, heads, -std::numeric_limits<double>::infinity()), heads.key, heads.value};
 }
 
-constexpr const char* kMicrosoft = "com.microsoft";
 constexpr Row kContribRows[] = {
     {"Attention", packed_attention, nullptr, kMicrosoft},
     {"BiasAdd", bias_add, nullptr, kMicrosoft},

@@ -1,4 +1,6 @@
 // ONNX's If, Loop and Scan. A subgraph may use all outer names; those that it uses become explicit captures.
+#include <set>
+
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/onnx/subgraph.h"
@@ -15,21 +17,47 @@ Value* scalar(Value* x, Builder& builder) {
   return folded(builder.add("reshape", {x, builder.ints({})}), builder);
 }
 
+Value* always(Builder& b) { return b.constant(Tensor::of<uint8_t>(kBool, {}, {1})); }
+
+/// Whether a value of a region is there, if it is an optional.
+Value* presence_or_true(OpContext& c, const Value* value, Block& region) {
+  Value* given = c.importer().presence(value);
+  Builder b(region);
+  return given ? given : always(b);
+}
+
 void branch(OpContext& c) {
   c.expect_inputs(1, 1);
   const Graph &yes = c.graph("then_branch"), &no = c.graph("else_branch");
+  Value* condition = truth(scalar(c.in[0], c.b), c.b);
+  if (const Tensor* known = constant_of(condition)) {  // exporters ask for ranks, which are known here
+    const Graph& chosen = known->as_i64().at(0) != 0 ? yes : no;
+    Outer outer(c, {&chosen});
+    c.out = outer.run(chosen, c.b.block(), outer.values(), {});
+    return;
+  }
   Outer outer(c, {&yes, &no});
   Captures captures(outer.values());
   std::vector<std::unique_ptr<Block>> regions;
+  std::set<size_t> optionals;
   for (const Graph* graph : {&yes, &no}) {
     std::vector<Value*> inside;
     regions.push_back(captures.open(inside));
     regions.back()->results = outer.run(*graph, *regions.back(), inside, {});
+    for (size_t i = 0; i < graph->outputs.size(); ++i)
+      if (graph->outputs[i].kind == ValueInfo::Kind::optional ||
+          (graph->outputs[i].kind == ValueInfo::Kind::none && c.importer().presence(regions.back()->results[i])))
+        optionals.insert(i);
   }
+  const size_t count = yes.outputs.size();
+  for (const auto& region : regions)
+    for (size_t i : optionals) region->results.push_back(presence_or_true(c, region->results.at(i), *region));
   std::vector<Value*> inputs = captures.inputs();
-  inputs.insert(inputs.begin(), truth(scalar(c.in[0], c.b), c.b));
+  inputs.insert(inputs.begin(), condition);
   auto* made = c.b.add_node(op_named("if"), std::move(inputs), {}, std::move(regions));
   c.out = results_of(*made);
+  for (size_t given = count; size_t i : optionals) c.importer().mark_presence(c.out.at(i), c.out.at(given++));
+  c.out.resize(std::min(c.out.size(), count));
 }
 
 /// Loop(limit, condition, values...): the body takes the iteration number, the condition and the carried values, and
@@ -61,6 +89,7 @@ class Loop {
       elements_ = std::move(wider_elements);
       elements_known = true;
       if (settled) return finish(std::move(body));
+      c_.importer().keep(std::move(body));
     }
     c_.refuse("the shapes of its values do not settle");
   }
@@ -79,6 +108,12 @@ class Loop {
     start_[1] = c.given(1) ? truth(scalar(c.in[1], c.b), c.b) : always(c.b);
     add_values(2);
     limit_ = c.given(0) ? cast_to(scalar(c.in[0], c.b), kI64, c.b) : nullptr;
+    for (size_t i = 0; i < values_; ++i) {
+      Value* given = c.importer().presence(c.in[i + 2]);
+      if (!given && body_.inputs[i + 2].kind != ValueInfo::Kind::optional) continue;
+      optionals_.push_back(i);
+      start_.push_back(given ? given : always(c.b));
+    }
   }
 
   void begin_scan() {
@@ -116,7 +151,6 @@ class Loop {
     for (const Dimension& dim : info.dims) shape.dims.push_back(dim.size >= 0 ? Dim(dim.size) : Dim());
     return c_.b.add("list_make", made->inputs, {{"element", Type::tensor(any.dtype, shape)}});
   }
-  static Value* always(Builder& b) { return b.constant(Tensor::of<uint8_t>(kBool, {}, {1})); }
   int64_t numbers(std::string_view attribute, size_t i) const {
     const std::vector<int64_t> list = c_.integers(attribute);
     return i < list.size() ? list[i] : 0;
@@ -151,13 +185,18 @@ class Loop {
     std::vector<Value*> carried, inside;
     auto block = open(lists, carried, inside);
     Builder builder(*block);
+    for (size_t i = 0; i < optionals_.size(); ++i)
+      c_.importer().mark_presence(carried[2 + optionals_[i]], carried[2 + values_ + i]);
     std::vector<Value*> results = outer_.run(body_, *block, inside, body_inputs(carried, inside, builder));
     Value* next = builder.add("add", {carried[0], builder.constant(Tensor::scalar_i64(1))});
     block->results = {next, scan_ ? always(builder) : truth(scalar(results[0], builder), builder)};
     for (size_t i = 0; i < values_; ++i) block->results.push_back(results[i + told()]);
+    for (size_t i : optionals_) block->results.push_back(presence_or_true(c_, results[i + told()], *block));
     for (size_t i = values_ + told(); i < results.size(); ++i) {
       elements.push_back(results[i]->type);
-      if (lists) block->results.push_back(builder.add("list_push", {carried[i + 2 - told()], results[i]}));
+      if (!lists) continue;
+      Value* list = carried[i + 2 - told() + optionals_.size()];
+      block->results.push_back(builder.add("list_push", {list, results[i]}));
     }
     return block;
   }
@@ -183,8 +222,11 @@ class Loop {
     regions.push_back(std::move(body));
     auto* made = c_.b.add_node(op_named("while"), std::move(inputs), {{kCarried, carried}}, std::move(regions));
     std::vector<Value*> out;
-    for (size_t i = 2; i < made->results.size(); ++i)
-      out.push_back(i < values_ + 2 ? made->result(i) : collected(made->result(i), i - values_ - 2));
+    for (size_t i = 0; i < values_; ++i) out.push_back(made->result(2 + i));
+    for (size_t i = 0; i < optionals_.size(); ++i)
+      c_.importer().mark_presence(out[optionals_[i]], made->result(2 + values_ + i));
+    const size_t lists = 2 + values_ + optionals_.size();
+    for (size_t i = lists; i < made->results.size(); ++i) out.push_back(collected(made->result(i), i - lists));
     return out;
   }
 
@@ -206,7 +248,8 @@ class Loop {
   Outer outer_;
   bool scan_;
   size_t values_ = 0, scanned_ = 0;
-  std::vector<int64_t> axes_;  // of the scanned inputs
+  std::vector<size_t> optionals_;  // of the values; whether each is there is carried behind them
+  std::vector<int64_t> axes_;      // of the scanned inputs
   Value* limit_ = nullptr;
   std::vector<Value*> start_, captured_;
   std::vector<Type> types_, elements_;

@@ -79,6 +79,21 @@ void roi_align(OpContext& c) {
   c.out = {channels_first(c, y)};
 }
 
+/// Regions are rows of image, x1, y1, x2, y2.
+void max_roi_pool(OpContext& c) {
+  c.expect_inputs(2, 2);
+  if (c.rank(0) != 4) c.refuse("images of {} dims are not supported", c.rank(0));
+  Builder& b = c.b;
+  Value* rows = b.add("reshape", {cast_to(c.in[1], kF32, b), b.ints({-1, 5})});
+  const auto columns = [&](int64_t from, int64_t to) {
+    return b.add("slice", {rows, b.ints({0, from}), b.ints({kToTheEnd, to})});
+  };
+  Value* image = b.add("reshape", {cast_to(columns(0, 1), kI64, b), b.ints({-1})});
+  c.out = {
+      channels_first(c, b.add("roi_pool", {channels_last(c, c.in[0]), columns(1, 5), image},
+                              {{"size", c.integers("pooled_shape", 2, 0)}, {"scale", c.real("spatial_scale", 1)}}))};
+}
+
 /// A convolution whose taps lie at computed distances from their places: the pixels there, times the mask, times the kernel.
 void deform_conv(OpContext& c) {
   c.expect_inputs(3, 5);
@@ -136,9 +151,8 @@ void deform_conv(OpContext& c) {
 }
 
 constexpr Row kDetectionRows[] = {
-    {"DeformConv", deform_conv},
-    {"GridSample", grid_sample},
-    {"NonMaxSuppression", non_max_suppression},
+    {"DeformConv", deform_conv},  {"GridSample", grid_sample},
+    {"MaxRoiPool", max_roi_pool}, {"NonMaxSuppression", non_max_suppression},
     {"RoiAlign", roi_align},
 };
 

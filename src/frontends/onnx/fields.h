@@ -32,8 +32,8 @@ enum : uint32_t {
 namespace attribute {
 // clang-format off
 enum : uint32_t {
-  name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, type = 20, ref_attr_name = 21,
-  sparse = 22
+  name = 1, f = 2, i = 3, s = 4, t = 5, g = 6, floats = 7, ints = 8, strings = 9, tp = 14, type = 20,
+  ref_attr_name = 21, sparse = 22
 };
 // clang-format on
 }  // namespace attribute

@@ -394,10 +394,17 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),     attention_rows(), loss_rows(),     random_rows(),    selection_rows(),
-          sequence_rows(),  text_rows(),      control_rows(),  detection_rows(), image_rows(),
-          math_rows(),      composed_rows(),  element_rows(),  network_rows(),   quantisation_rows(),
-          recurrent_rows(), signal_rows(),    learning_rows(), tree_rows(),      contrib_rows()};
+  return {array_rows(),         attention_rows(),
+          loss_rows(),          random_rows(),
+          selection_rows(),     sequence_rows(),
+          text_rows(),          control_rows(),
+          detection_rows(),     image_rows(),
+          math_rows(),          composed_rows(),
+          element_rows(),       network_rows(),
+          quantisation_rows(),  recurrent_rows(),
+          signal_rows(),        learning_rows(),
+          tree_rows(),          contrib_rows(),
+          contrib_fused_rows(), contrib_quantised_rows()};
 }
 
 }  // namespace
@@ -416,6 +423,16 @@ const Row* find_row(std::string_view domain, std::string_view op) {
   if (find_user_op(domain, op)) return &of_user;
   const std::string_view alias = foreign_alias("onnx", domain.empty() ? op : fmt::format("{}::{}", domain, op));
   return alias.empty() ? nullptr : find_row("", alias);
+}
+
+std::vector<Value*> as_operator(OpContext& c, std::string_view domain, std::string_view op, std::vector<Value*> inputs,
+                                int64_t opset) {
+  const Row* row = find_row(domain, op);
+  CHECK(row != nullptr, "no row for {}", op);
+  OpContext inner(c.importer(), c.node(), c.name(), c.names(), std::move(inputs), opset);
+  inner.target = row->target;
+  row->build(inner);
+  return inner.out;
 }
 
 std::vector<std::string_view> supported_ops() {
@@ -517,6 +534,11 @@ const Graph& OpContext::graph(std::string_view name) const {
   const Attribute* attribute = find(name, Attribute::Type::graph);
   if (attribute == nullptr) fail(ErrorKind::invalid_model, "", "attribute {} is missing", name);
   return *attribute->graph;
+}
+
+const ValueInfo* OpContext::type(std::string_view name) const {
+  const Attribute* attribute = find(name);
+  return attribute == nullptr ? nullptr : attribute->declared.get();
 }
 
 std::optional<Tensor> OpContext::constant(size_t input) const {

@@ -74,6 +74,8 @@ class OpContext {
   std::vector<std::string> texts(std::string_view attribute) const;
   std::optional<Tensor> tensor(std::string_view attribute, Attribute::Type type = Attribute::Type::tensor) const;
   const Graph& graph(std::string_view attribute) const;
+  /// The type that an attribute names; null without the attribute.
+  const ValueInfo* type(std::string_view attribute) const;
 
   std::optional<Tensor> constant(size_t input) const;  // nothing when it is not known during import
   std::vector<int64_t> constant_integers(size_t input, const char* what) const;
@@ -122,6 +124,8 @@ std::span<const Row> text_rows();
 std::span<const Row> random_rows();
 std::span<const Row> control_rows();
 std::span<const Row> contrib_rows();
+std::span<const Row> contrib_fused_rows();
+std::span<const Row> contrib_quantised_rows();
 std::span<const Row> image_rows();
 std::span<const Row> learning_rows();
 std::span<const Row> tree_rows();
@@ -136,6 +140,12 @@ std::span<const Row> signal_rows();
 
 /// Numbers from the node's own stream: a random op's inputs behind its state.
 Value* random_numbers(OpContext& context, const char* op, std::vector<Value*> inputs, DType dtype);
+
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
+/// What another operator, as version `opset` of its set means it, makes of these inputs with the attributes of the node.
+std::vector<Value*> as_operator(OpContext& context, std::string_view domain, std::string_view op,
+                                std::vector<Value*> inputs, int64_t opset);
 
 /// Thrown by a row when the reason is already recorded among the problems.
 struct AlreadyReported {};
@@ -175,6 +185,8 @@ class Importer {
     return found == presence_.end() ? nullptr : found->second;
   }
   void mark_presence(const Value* value, Value* given) { presence_[value] = given; }
+  /// Keeps a block that is not used after all, so that no other value gets the address of one that has marks.
+  void keep(std::unique_ptr<Block> block) { unused_.push_back(std::move(block)); }
 
  private:
   void import_node(const Node& node, Names& names);
@@ -194,6 +206,7 @@ class Importer {
   Unknowns unknowns_;
   std::unordered_map<const Value*, int32_t> narrow_;
   std::unordered_map<const Value*, Value*> presence_;
+  std::vector<std::unique_ptr<Block>> unused_;
   size_t guessed_graphs_ = 0;  // number of graphs imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;

@@ -15,6 +15,7 @@ constexpr std::string_view kTorchSignature = "pkg.torch.export.ExportedProgram.g
 constexpr std::string_view kTorchStack = "pkg.torch.onnx.stack_trace";
 
 Graph read_graph(Wire wire);
+void read_type(Wire type, ValueInfo& info);
 std::pair<std::string_view, std::string_view> read_entry(Wire wire);
 
 TensorProto read_tensor_name(std::string_view bytes, const Wire& outer) {
@@ -60,6 +61,13 @@ Attribute read_attribute(Wire wire) {
         wire.model().charge(sizeof(Graph) + 64);
         attribute.graph = std::make_shared<const Graph>(read_graph(wire.message("GraphProto")));
         break;
+      case field::attribute::tp: {
+        auto declared = std::make_shared<ValueInfo>();
+        wire.model().charge(2 * sizeof(ValueInfo));
+        read_type(wire.message("TypeProto"), *declared);
+        attribute.declared = std::move(declared);
+        break;
+      }
       case field::attribute::floats: wire.append_reals(attribute.reals); break;
       case field::attribute::ints: wire.append_integers(attribute.integers); break;
       case field::attribute::strings:
@@ -169,6 +177,28 @@ void read_elements_type(Wire wire, ValueInfo& info) {
   }
 }
 
+void read_type(Wire type, ValueInfo& info) {
+  while (type.next()) {
+    switch (type.field()) {
+      case field::type::tensor:
+        info.kind = ValueInfo::Kind::tensor;
+        read_tensor_type(type.message("TypeProto.Tensor"), info);
+        break;
+      case field::type::sequence:
+        info.kind = ValueInfo::Kind::sequence, info.of_sequence = true;
+        read_elements_type(type.message("TypeProto.Sequence"), info);
+        break;
+      case field::type::optional:
+        info.kind = ValueInfo::Kind::optional;
+        read_elements_type(type.message("TypeProto.Optional"), info);
+        break;
+      case field::type::map: info.kind = ValueInfo::Kind::map, type.skip(); break;
+      case field::type::sparse_tensor: info.kind = ValueInfo::Kind::sparse, type.skip(); break;
+      default: type.skip();
+    }
+  }
+}
+
 ValueInfo read_value_info(Wire wire) {
   ValueInfo info;
   wire.model().charge(2 * sizeof(ValueInfo));
@@ -176,26 +206,7 @@ ValueInfo read_value_info(Wire wire) {
     if (wire.field() == field::value_info::name) {
       info.name = wire.bytes();
     } else if (wire.field() == field::value_info::type) {
-      Wire type = wire.message("TypeProto");
-      while (type.next()) {
-        switch (type.field()) {
-          case field::type::tensor:
-            info.kind = ValueInfo::Kind::tensor;
-            read_tensor_type(type.message("TypeProto.Tensor"), info);
-            break;
-          case field::type::sequence:
-            info.kind = ValueInfo::Kind::sequence, info.of_sequence = true;
-            read_elements_type(type.message("TypeProto.Sequence"), info);
-            break;
-          case field::type::optional:
-            info.kind = ValueInfo::Kind::optional;
-            read_elements_type(type.message("TypeProto.Optional"), info);
-            break;
-          case field::type::map: info.kind = ValueInfo::Kind::map, type.skip(); break;
-          case field::type::sparse_tensor: info.kind = ValueInfo::Kind::sparse, type.skip(); break;
-          default: type.skip();
-        }
-      }
+      read_type(wire.message("TypeProto"), info);
     } else if (wire.field() == field::value_info::metadata) {
       const auto [key, value] = read_entry(wire.message("metadata_props"));
       if (key == kTorchKind) info.torch_kind = value;

@@ -49,6 +49,7 @@ struct TensorProto {
 };
 
 struct Graph;
+struct ValueInfo;
 
 struct Attribute {
   enum class Type : int32_t {
@@ -74,6 +75,7 @@ struct Attribute {
   std::string_view text;
   TensorProto tensor;
   std::shared_ptr<const Graph> graph;
+  std::shared_ptr<const ValueInfo> declared;  // a type, without a name
   std::vector<float> reals;
   std::vector<int64_t> integers;
   std::vector<std::string_view> texts;

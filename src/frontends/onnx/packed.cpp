@@ -89,9 +89,10 @@ void add_result(const Importer& importer, cairn::Function& main, Value* value, s
     main.result_names.push_back(clean(name) + suffix);
   };
   const bool list = value->type.kind == Type::Kind::list;
-  Value* given = importer.presence(value);
-  if (!given && declared && declared->kind == ValueInfo::Kind::optional)
-    given = b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
+  using Kind = ValueInfo::Kind;
+  const bool plain = declared && (declared->kind == Kind::tensor || declared->kind == Kind::sequence);
+  Value* given = plain ? nullptr : importer.presence(value);  // what an optional gave is none itself
+  if (!given && declared && declared->kind == Kind::optional) given = b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
   if (list) {
     const std::vector<Value*> parts = parts_of(b, value);
     add(parts[0], ""), add(parts[1], ":dims"), add(parts[2], ":ranks");

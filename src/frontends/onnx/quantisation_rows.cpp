@@ -5,6 +5,7 @@
 #include "frontends/onnx/convolution.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/onnx/narrow.h"
+#include "frontends/onnx/quantisation.h"
 #include "frontends/reshape.h"
 
 namespace cairn::onnx {
@@ -96,38 +97,10 @@ void quantize(OpContext& c) {
   c.importer().mark_narrow(c.out[0], narrow);
 }
 
-/// To 8 bits with the scale and zero point that hold all elements and 0.
 void dynamic_quantize(OpContext& c) {
   c.expect_inputs(1, 1);
-  Builder& b = c.b;
-  std::vector<int64_t> axes(c.rank(0));
-  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
-  auto number = [&](float value) { return b.constant(Tensor::scalar_f32(value)); };
-  Value* low = b.add("minimum", {b.add("reduce_min", {c.in[0]}, {{"axes", axes}}), number(0)});
-  Value* high = b.add("maximum", {b.add("reduce_max", {c.in[0]}, {{"axes", axes}}), number(0)});
-  Value* scale = b.add("div", {b.add("sub", {high, low}), number(255)});
-  Value* zero =
-      b.add("round", {b.add("clip", {b.add("div", {b.add("neg", {low}), scale})}, {{"low", 0.0}, {"high", 255.0}})});
-  zero = cast_to(zero, kU8, b);
-  c.out = {b.add("quantize_linear", {c.in[0], scale, zero}), scale, zero};
-}
-
-/// A scale or zero point of a matrix: one for all, or for each row (of a left operand) or column.
-Value* of_matrix(Value* each, bool columns, Builder& b) {
-  if (each->type.shape.rank() == 1 && each->type.shape.dims[0] == Dim(1)) return folded(reshape_to(each, {}, b), b);
-  return !columns && each->type.shape.rank() == 1 ? folded(expand_dims(each, {1}, b), b) : each;
-}
-
-/// One number for each output channel as it stands at `axis` of so many dims; or one for all.
-Value* of_channels(Value* x, size_t rank, size_t axis, Builder& b) {
-  if (x->type.shape.rank() == 0 || x->type.shape.dims[0] == Dim(1)) return folded(reshape_to(x, {}, b), b);
-  std::vector<NewDim> dims(rank, NewDim{1, -1});
-  dims[axis] = {-1, 0};
-  return folded(reshape_to(x, dims, b), b);
-}
-
-Value* zero_or(OpContext& c, size_t x, size_t zero) {
-  return c.given(zero) ? c.in[zero] : c.b.constant(Tensor::zeros(c.in[x]->type.dtype, {}));
+  c.rank(0);
+  c.out = dynamically_quantized(c.in[0], c.b);
 }
 
 /// Integers of 8 bits multiply to sums of 32 bits.
@@ -136,19 +109,6 @@ void matmul_integer(OpContext& c) {
   if (c.rank(0) < 2 || c.rank(1) < 2) c.refuse("vectors are not supported");
   c.out = {c.b.add("matmul_integer", {c.in[0], c.in[1], of_matrix(zero_or(c, 0, 2), false, c.b),
                                       of_matrix(zero_or(c, 1, 3), true, c.b)})};
-}
-
-/// The operand at `x`, which its scale and zero point follow, as floats.
-Value* dequantized(OpContext& c, size_t x, Value* scale, Value* zero) {
-  return c.b.add("dequantize_linear", {c.in[x], folded(cast_to(scale, kF32, c.b), c.b), zero});
-}
-
-/// y by the scale at `scale` and the zero point that follows it.
-Value* quantized(OpContext& c, Value* y, size_t scale) {
-  const DType dtype = c.in[scale + 1]->type.dtype;
-  if (!dtype.is_integer() || dtype.bits != 8) c.refuse("results of {} are not supported", to_string(dtype));
-  const auto one = [&](Value* x) { return folded(reshape_to(x, {}, c.b), c.b); };
-  return c.b.add("quantize_linear", {y, one(cast_to(c.in[scale], kF32, c.b)), one(c.in[scale + 1])});
 }
 
 void qlinear_matmul(OpContext& c) {
@@ -232,6 +192,47 @@ constexpr Row kQuantisationRows[] = {
 };
 
 }  // namespace
+
+Value* of_matrix(Value* each, bool columns, Builder& b) {
+  if (each->type.shape.rank() == 1 && each->type.shape.dims[0] == Dim(1)) return folded(reshape_to(each, {}, b), b);
+  return !columns && each->type.shape.rank() == 1 ? folded(expand_dims(each, {1}, b), b) : each;
+}
+
+Value* of_channels(Value* x, size_t rank, size_t axis, Builder& b) {
+  if (x->type.shape.rank() == 0 || x->type.shape.dims[0] == Dim(1)) return folded(reshape_to(x, {}, b), b);
+  std::vector<NewDim> dims(rank, NewDim{1, -1});
+  dims[axis] = {-1, 0};
+  return folded(reshape_to(x, dims, b), b);
+}
+
+Value* zero_or(OpContext& c, size_t x, size_t zero) {
+  return c.given(zero) ? c.in[zero] : c.b.constant(Tensor::zeros(c.in[x]->type.dtype, {}));
+}
+
+Value* dequantized(OpContext& c, size_t x, Value* scale, Value* zero) {
+  return c.b.add("dequantize_linear", {c.in[x], folded(cast_to(scale, kF32, c.b), c.b), zero});
+}
+
+Value* quantized(OpContext& c, Value* y, size_t scale) {
+  Value* zero = zero_or(c, 0, scale + 1);
+  const DType dtype = zero->type.dtype;
+  if (!dtype.is_integer() || dtype.bits != 8) c.refuse("results of {} are not supported", to_string(dtype));
+  const auto one = [&](Value* x) { return folded(reshape_to(x, {}, c.b), c.b); };
+  return c.b.add("quantize_linear", {y, one(cast_to(c.in[scale], kF32, c.b)), one(zero)});
+}
+
+std::vector<Value*> dynamically_quantized(Value* x, Builder& b) {
+  std::vector<int64_t> axes(x->type.shape.rank());
+  for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+  auto number = [&](float value) { return b.constant(Tensor::scalar_f32(value)); };
+  Value* low = b.add("minimum", {b.add("reduce_min", {x}, {{"axes", axes}}), number(0)});
+  Value* high = b.add("maximum", {b.add("reduce_max", {x}, {{"axes", axes}}), number(0)});
+  Value* scale = b.add("div", {b.add("sub", {high, low}), number(255)});
+  Value* zero =
+      b.add("round", {b.add("clip", {b.add("div", {b.add("neg", {low}), scale})}, {{"low", 0.0}, {"high", 255.0}})});
+  zero = cast_to(zero, kU8, b);
+  return {b.add("quantize_linear", {x, scale, zero}), scale, zero};
+}
 
 std::span<const Row> quantisation_rows() { return kQuantisationRows; }
 

@@ -44,7 +44,8 @@ class Layer {
     hidden_ = hidden.size;
     if (c.integer("hidden_size", hidden_) != hidden_)
       fail(ErrorKind::invalid_model, "", "hidden_size is {}, the recurrence has {}", c.integer("hidden_size"), hidden_);
-    if (c.has("clip")) c.refuse("clip is not supported");
+    clip_ = c.real("clip", 0);
+    if (!(clip_ >= 0)) fail(ErrorKind::invalid_model, "", "clip is {}", clip_);
     if (c.integer("input_forget", 0) != 0) c.refuse("input_forget is not supported");
     if (c.given(4) && direction_ != "forward") c.refuse("sequence_lens in a reverse direction are not supported");
     directions_ = direction_ == "bidirectional" ? 2 : 1;
@@ -89,6 +90,10 @@ class Layer {
     if (kind_ != Kind::simple) layer.gate = *names++;
     layer.fresh = *names++;
     if (kind_ == Kind::lstm) layer.out = *names;
+    if (clip_ > 0)
+      layer.apply = [clip = clip_](const std::string& function, Value* x, Builder& in) {
+        return in.add(function, {in.add("clip", {x}, {{"low", -clip}, {"high", clip}})});
+      };
     layer.reset_after = c_.integer("linear_before_reset", 0) != 0;
     layer.backwards = direction_ == "reverse" || d == 1;
     layer.input = b.add("matmul", {x_, part(1, d)}, {{"transpose_b", true}});
@@ -109,6 +114,7 @@ class Layer {
 
   OpContext& c_;
   Kind kind_;
+  double clip_ = 0;  // of what goes into activations; 0 for none
   std::string direction_;
   std::vector<std::string> activations_;
   size_t directions_ = 1;

@@ -1,6 +1,7 @@
 // ONNX's sequences of tensors inside a graph, as lists.
 #include "frontends/fold.h"
 #include "frontends/onnx/packed.h"
+#include "frontends/onnx/subgraph.h"
 #include "frontends/region.h"
 #include "frontends/reshape.h"
 
@@ -17,7 +18,6 @@ Value* the_list(OpContext& c, size_t input) {
   return c.in[input];
 }
 Value* length_of(Value* list, Builder& b) { return cast_to(b.add("list_size", {list}), kI64, b); }
-Type any_shape(const Type& type) { return Type::tensor(type.dtype, Shape::unranked()); }
 
 /// A position counted from the start, below `end`; negative ones count from the end of the list.
 Value* position(OpContext& c, size_t input, Value* length, Value* end) {
@@ -75,8 +75,13 @@ void sequence_insert(OpContext& c) {
   c.expect_inputs(2, 3);
   Builder& b = c.b;
   Value* list = the_list(c, 0);
-  const Type element = any_shape(c.in[1]->type);
+  const Type element = joined_type(list->type.elements[0], c.in[1]->type, 0);
   if (!c.given(2)) {
+    if (element != list->type.elements[0])  // the list was declared for elements of one shape alone
+      list =
+          made_list(b, element, length_of(list, b), {list}, [](Builder& in, Value* i, const std::vector<Value*>& with) {
+            return in.add("list_get", {with[0], i});
+          });
     c.out = {b.add("list_push", {list, c.in[1]})};
     return;
   }
@@ -101,11 +106,11 @@ void sequence_erase(OpContext& c) {
   Value *list = the_list(c, 0), *length = length_of(list, b);
   Value* shorter = b.add("sub", {length, integer_constant(b, 1)});
   Value* place = c.given(1) ? position(c, 1, length, length) : b.add("gather", {up_to(b, length), shorter});
-  const Type element = any_shape(list->type.elements[0]);
-  c.out = {made_list(b, element, shorter, {list, place}, [](Builder& in, Value* i, const std::vector<Value*>& with) {
-    Value* behind = in.add("greater_equal", {i, with[1]});
-    return in.add("list_get", {with[0], in.add("add", {i, cast_to(behind, kI64, in)})});
-  })};
+  c.out = {made_list(b, list->type.elements[0], shorter, {list, place},
+                     [](Builder& in, Value* i, const std::vector<Value*>& with) {
+                       Value* behind = in.add("greater_equal", {i, with[1]});
+                       return in.add("list_get", {with[0], in.add("add", {i, cast_to(behind, kI64, in)})});
+                     })};
 }
 
 void concat_from_sequence(OpContext& c) {
@@ -178,6 +183,44 @@ void split_to_sequence(OpContext& c) {
   c.out = {list};
 }
 
+/// The body's results for each element of the first sequence and those of the others beside it; tensors are the same for all.
+void sequence_map(OpContext& c) {
+  c.expect_inputs(1, c.in.size());
+  const Graph& graph = c.graph("body");
+  Outer outer(c, {&graph});
+  std::vector<Value*> taken = c.in;
+  const auto own = static_cast<int64_t>(taken.size());
+  taken.insert(taken.end(), outer.values().begin(), outer.values().end());
+  taken.push_back(length_of(the_list(c, 0), c.b));
+  const auto elements = [&](Builder& in, Value* at, const std::vector<Value*>& inside) {
+    std::vector<Value*> given;
+    for (Value* x : std::span(inside).first(static_cast<size_t>(own)))
+      given.push_back(x->type.kind == Type::Kind::list ? in.add("list_get", {x, at}) : x);
+    return outer.run(graph, in.block(), {inside.begin() + own, inside.end() - 1}, given);
+  };
+  auto aside = std::make_unique<Block>();  // tells the types of the elements
+  Builder first(*aside);
+  std::vector<Value*> params, start{integer_constant(c.b, 0)};
+  for (const Value* x : taken) params.push_back(aside->add_param(x->type, ""));
+  for (const Value* made : elements(first, aside->add_param(start[0]->type, ""), params))
+    start.push_back(empty_list(made->type, c.b));
+  c.importer().keep(std::move(aside));
+  const size_t lists = start.size();
+  std::vector<Value*> made = c.b.make_while(
+      start, taken,
+      [](Builder& in, const std::vector<Value*>& now) {
+        return std::vector{in.add("less", {now[0], now.back()})};
+      },
+      [&](Builder& in, const std::vector<Value*>& now) {
+        const std::vector<Value*> now_made =
+            elements(in, now[0], {now.begin() + static_cast<int64_t>(lists), now.end()});
+        std::vector<Value*> next{in.add("add", {now[0], integer_constant(in, 1)})};
+        for (size_t i = 1; i < lists; ++i) next.push_back(in.add("list_push", {now[i], now_made[i - 1]}));
+        return next;
+      });
+  c.out = {made.begin() + 1, made.end()};
+}
+
 Value* truth_constant(Builder& b, bool truth) {
   return b.constant(Tensor::of<uint8_t>(kBool, {}, {static_cast<uint8_t>(truth)}));
 }
@@ -188,6 +231,29 @@ void optional_has_element(OpContext& c) {
   Value* given = c.given(0) ? c.importer().presence(c.in[0]) : nullptr;
   c.out = {given ? given : truth_constant(c.b, c.given(0))};
 }
+/// An optional with an element is its value; without one it is any value of its type.
+void optional(OpContext& c) {
+  c.expect_inputs(0, 1);
+  if (c.given(0)) {
+    c.out = {c.in[0]};
+    return;
+  }
+  const ValueInfo* info = c.type("type");
+  const auto dtype = info ? dtype_of(info->element) : std::nullopt;
+  if (!dtype) c.refuse("an optional of this type is not supported");
+  Shape shape;
+  std::vector<int64_t> dims;
+  for (const Dimension& dim : info->dims) {
+    shape.dims.push_back(dim.size >= 0 ? Dim(dim.size) : Dim());
+    dims.push_back(std::max<int64_t>(dim.size, 0));
+  }
+  if (!info->ranked) shape = Shape::unranked();
+  if (info->of_sequence)
+    c.out = {empty_list(Type::tensor(*dtype, shape), c.b)};
+  else
+    c.out = {c.b.constant(Tensor::zeros(*dtype, dims))};
+  c.importer().mark_presence(c.out[0], truth_constant(c.b, false));
+}
 void optional_get_element(OpContext& c) {
   c.expect_inputs(1, 1);
   c.out = {c.in[0]};
@@ -195,6 +261,7 @@ void optional_get_element(OpContext& c) {
 
 constexpr Row kSequenceRows[] = {
     {"ConcatFromSequence", concat_from_sequence},
+    {"Optional", optional},
     {"OptionalGetElement", optional_get_element},
     {"OptionalHasElement", optional_has_element},
     {"SequenceAt", sequence_at},
@@ -203,6 +270,7 @@ constexpr Row kSequenceRows[] = {
     {"SequenceErase", sequence_erase},
     {"SequenceInsert", sequence_insert},
     {"SequenceLength", sequence_length},
+    {"SequenceMap", sequence_map},
     {"SplitToSequence", split_to_sequence},
 };
 

@@ -21,6 +21,9 @@ class Outer {
       names_.push_back(name);
       values_.push_back(found->second);
     }
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (Value* given = c.importer().presence(values_[i]))
+        optionals_.emplace_back(i, values_.size()), values_.push_back(given);
   }
   const std::vector<Value*>& values() const { return values_; }
 
@@ -30,6 +33,7 @@ class Outer {
     Builder builder(block);
     Names names{{}, c_.names().frame, c_.name(), &builder};
     for (size_t i = 0; i < names_.size(); ++i) names.values[names_[i]] = inside[i];
+    for (const auto& [value, given] : optionals_) c_.importer().mark_presence(inside[value], inside[given]);
     if (graph.inputs.size() != given.size())
       fail(ErrorKind::invalid_model, "", "the subgraph takes {} inputs, expected {}", graph.inputs.size(),
            given.size());
@@ -46,6 +50,8 @@ class Outer {
   OpContext& c_;
   std::vector<std::string_view> names_;
   std::vector<Value*> values_;
+  std::vector<std::pair<size_t, size_t>>
+      optionals_;  // which of the values are optionals, and which says whether one is there
 };
 
 }  // namespace cairn::onnx

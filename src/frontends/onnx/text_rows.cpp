@@ -19,23 +19,54 @@ void string_concat(OpContext& c) {
   c.out = {c.b.add("text_join", c.in)};
 }
 
-/// The parts of each text in a new last dim, filled with empty ones, and their number.
-void string_split(OpContext& c) {
-  c.expect_inputs(1, 1);
+/// The parts of each text in a new last dim, filled with others, and their number.
+std::vector<Value*> split_texts(OpContext& c, Value* from, Attributes how, const std::string& filling) {
   Builder& b = c.b;
-  Value* sizes = b.add("shape_of", {c.in[0]});
-  Value* x = b.add("reshape",
-                   {c.in[0], b.add("reduce_prod", {sizes}, {{"axes", std::vector<int64_t>{0}}, {"keep_dims", true}})});
-  auto* made = b.add_node(op_named("text_split"), {x},
-                          {{"separator", c.text("delimiter", "")}, {"most", c.integer("maxsplit", -1)}});
+  Value* sizes = b.add("shape_of", {from});
+  Value* x =
+      b.add("reshape", {from, b.add("reduce_prod", {sizes}, {{"axes", std::vector<int64_t>{0}}, {"keep_dims", true}})});
+  auto* made = b.add_node(op_named("text_split"), {x}, std::move(how));
   Value *at = made->result(0), *shape = made->result(2);
-  Value* nothing = b.add("broadcast_to", {text_constant(c, {}, {""}), shape});
+  Value* nothing = b.add("broadcast_to", {text_constant(c, {}, {filling}), shape});
   Value* parts = b.add("scatter_update", {nothing, at, made->result(1)});
   Value* rows = b.add("slice", {at, b.ints({0, 0}), b.ints({kToTheEnd, 1})});
   Value* one = b.add("broadcast_to", {number_of(c, 1), dim_of(at, 0, b)});
   Value* counts = b.add("scatter_nd", {rows, one, b.add("slice", {shape, b.ints({0}), b.ints({1})})});
   Value* most = b.add("slice", {shape, b.ints({1}), b.ints({2})});
-  c.out = {b.add("reshape", {parts, joined({sizes, most}, b)}), b.add("reshape", {counts, sizes})};
+  return {b.add("reshape", {parts, joined({sizes, most}, b)}), b.add("reshape", {counts, sizes})};
+}
+
+void string_split(OpContext& c) {
+  c.expect_inputs(1, 1);
+  c.out = split_texts(c, c.in[0], {{"separator", c.text("delimiter", "")}, {"most", c.integer("maxsplit", -1)}}, "");
+}
+
+/// Tokens of each text, as an expression tells them or what stands between separators: each is put between two bytes that texts do not
+/// have, and all else goes.
+void tokenizer(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Builder& b = c.b;
+  constexpr const char *kBegin = "\x01", *kEnd = "\x02";
+  const auto replaced = [&](Value* x, const std::string& pattern, const std::string& by) {
+    return b.add("text_replace", {x}, {{"pattern", pattern}, {"rewrite", by}});
+  };
+  const std::vector<std::string> separators = c.texts("separators");
+  const bool letters = separators.size() == 1 && separators[0].empty();
+  if (c.integer("mark", 0) != 0) c.refuse("marks around texts are not supported");
+  if (c.has("tokenexp") == !separators.empty()) c.refuse("needs either tokenexp or separators");
+  Value* x = c.in[0];
+  if (separators.empty() || letters) {
+    x = replaced(x, "(" + (letters ? fmt::format("[^{}]", kBegin) : c.text("tokenexp", "")) + ")",
+                 std::string(kBegin) + "\\1" + kEnd);
+    x = replaced(x, fmt::format("(^|{1})[^{0}{1}]*({0}|$)", kBegin, kEnd), "\\1\\2");
+  } else {
+    for (const std::string& separator : separators) x = replaced(x, separator, kEnd);
+    x = replaced(x, fmt::format("([^{}]+)", kEnd), std::string(kBegin) + "\\1" + kEnd);
+  }
+  if (const int64_t least = c.integer("mincharnum", 1); least > 1 && least < 1000)
+    x = replaced(x, fmt::format("{0}[^{0}{1}]{{0,{2}}}{1}", kBegin, kEnd, least - 1), "");
+  c.out = {split_texts(c, x, {{"mode", std::string("bytes_no_empty")}, {"separator", std::string(kBegin) + kEnd}},
+                       c.text("pad_value", ""))[0]};
 }
 
 void regex_full_match(OpContext& c) {
@@ -137,8 +168,22 @@ void label_encoder(OpContext& c) {
     Value* all = b.constant(list.reshaped({list.count()}));
     return b.add("gather", {all, b.ints(order)});
   };
-  Value* x = b.add("reshape", {c.in[0], b.ints({-1})});
-  Value* y = b.add("find_key", {taken(*keys), taken(*values), x, b.add("reshape", {fallback, b.ints({1})})});
+  // Floats are found by their bits: both zeros become one, and all are as distinct as the numbers are.
+  const auto found = [&](Value* x) {
+    if (!x->type.dtype.is_float()) return x;
+    Value *zero = b.scalar_like(x, 0), *is_zero = folded(b.add("equal", {x, zero}), b);
+    Value* number = folded(b.add("select", {is_zero, zero, x}), b);
+    return folded(b.add("bitcast", {number}, {{"dtype", x->type.dtype == kF64 ? kI64 : kI32}}), b);
+  };
+  Value* x = found(b.add("reshape", {c.in[0], b.ints({-1})}));
+  Value *sorted = folded(found(folded(taken(*keys), b)), b), *replies = taken(*values);
+  if (keys->dtype().is_float()) {  // in the order of their bits
+    const Tensor bits = *constant_of(sorted);
+    const std::vector<int64_t> places =
+        keys->dtype() == kF64 ? sorted_places<int64_t>(bits) : sorted_places<int32_t>(bits);
+    sorted = b.add("gather", {sorted, b.ints(places)}), replies = b.add("gather", {replies, b.ints(places)});
+  }
+  Value* y = b.add("find_key", {sorted, replies, x, b.add("reshape", {fallback, b.ints({1})})});
   c.out = {b.add("reshape", {y, b.add("shape_of", {c.in[0]})})};
 }
 
@@ -178,13 +223,11 @@ class Vectorizer {
     if (rank != 1 && rank != 2) c_.refuse("the input has {} dims, expected 1 or 2", rank);
     x_ = rank == 1 ? expand_dims(c_.in[0], {0}, b_) : c_.in[0];
     const Dim length = x_->type.shape.dims[1];
-    if (!length.known()) c_.refuse("the last dim must be known");
     Value* counts = b_.add("broadcast_to", {number_of(c_, 0), joined({b_.ints({width_}), dim_of(x_, 0, b_)}, b_)});
     for (const Pool& pool : pools_)
       if (pool.n >= least_ && pool.n <= most_ && pool.count > 0)
         for (int64_t skip = 0; skip <= (pool.n == 1 ? 0 : skips_); ++skip)
-          if (const int64_t windows = length.size - (pool.n - 1) * (skip + 1); windows > 0)
-            counts = counted(counts, pool, skip + 1, windows);
+          if (!length.known() || length.size > (pool.n - 1) * (skip + 1)) counts = counted(counts, pool, skip + 1);
     Value* y = weighted(cast_to(transposed(counts, {1, 0}, b_), kF32, b_));
     return rank == 1 ? squeeze(y, {0}, b_) : y;
   }
@@ -195,7 +238,9 @@ class Vectorizer {
     int64_t n, start, count, row;
   };
 
-  Value* counted(Value* counts, const Pool& pool, int64_t step, int64_t windows) {
+  Value* counted(Value* counts, const Pool& pool, int64_t step) {
+    Value* windows = b_.add("sub", {dim_of(x_, 1, b_), b_.ints({(pool.n - 1) * step})});
+    windows = folded(b_.add("maximum", {windows, b_.ints({0})}), b_);
     Value* same = nullptr;  // [batch, windows, n-grams]
     for (int64_t k = 0; k < pool.n; ++k) {
       const auto element = [&](int64_t gram) { return static_cast<size_t>(pool.start + gram * pool.n + k); };
@@ -209,7 +254,8 @@ class Vectorizer {
         for (int64_t gram = 0; gram < pool.count; ++gram) list.push_back(numbers_[element(gram)]);
         wanted = cast_to(b_.ints(list), x_->type.dtype, b_);
       }
-      Value* part = b_.add("slice", {x_, b_.ints({0, k * step}), b_.ints({kToTheEnd, k * step + windows})});
+      Value* end = folded(b_.add("add", {windows, b_.ints({k * step})}), b_);
+      Value* part = b_.add("slice", {x_, b_.ints({0, k * step}), joined({b_.ints({kToTheEnd}), end}, b_)});
       Value* equal = b_.add("equal", {expand_dims(part, {2}, b_), wanted});
       same = same == nullptr ? equal : b_.add("and", {same, equal});
     }
@@ -248,6 +294,7 @@ constexpr Row kTextRows[] = {
     {"StringNormalizer", string_normalizer},
     {"StringSplit", string_split},
     {"TfIdfVectorizer", tf_idf_vectorizer},
+    {"Tokenizer", tokenizer, nullptr, kMicrosoft},
 };
 
 }  // namespace
