@@ -213,6 +213,7 @@ def _find(target, signature, arguments, keywords):
         made = _captured(target, signature, arguments, keywords)
     except Uncaptured as reason:
         if isinstance(reason, Forbidden) or os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
+            source.place(reason)
             raise
         _notice(target, reason)
         made, Uncaptured.raised = None, None  # which holds the frames of the capture
@@ -265,6 +266,7 @@ def _captured(target, signature, arguments, keywords):
         unknown = source.undefined_name(error) or _missing_return(error) or _zero_divisor(error) or _given_twice(error)
         if unknown is not None:
             raise unknown from error
+        source.place(error)
         raise
     finally:
         core.here.recorder = None
