@@ -5,6 +5,7 @@ the inside out, writes stay inside until the scope is joined with what surrounds
 
 import contextlib
 import functools
+import math
 import os
 import sys
 from types import FunctionType
@@ -18,16 +19,17 @@ from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor, laid, order_of
 
 RNG = "rng"
+_FEW = 64  # elements of a constant that is computed when a function is compiled
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Value:
-    """A value of the builder of a graph; `dtype` is NumPy's, or RNG."""
+    """A value of the builder of a graph; `dtype` is NumPy's, or RNG. known: the tensor that it is, where it is made of few constants."""
 
-    __slots__ = ("handle", "dtype", "shape", "graph")
+    __slots__ = ("handle", "dtype", "shape", "graph", "known")
 
     def __init__(self, handle, dtype, shape, graph):
-        self.handle, self.dtype, self.shape, self.graph = handle, dtype, shape, graph
+        self.handle, self.dtype, self.shape, self.graph, self.known = handle, dtype, shape, graph, None
 
 
 _dtypes = {}
@@ -131,7 +133,7 @@ class Graph:
             if x._value.graph is not self:
                 raise Uncaptured("a tensor that another captured function computes is used")
             return x._value
-        if rng or hasattr(x, "requires_grad") or any(x in scope.states for scope in self.scopes):
+        if rng or self._is_state(x):
             return self.state(x, rng)
         self.seen[id(x)] = x
         return self.constant(x.asnumpy())
@@ -172,10 +174,30 @@ class Graph:
             results = (first, *(symbolic(self.typed(each)) for each in made[1:]))
         else:
             results = tuple(symbolic(self.typed(each)) for each in made)
+            self._know(row, inputs, attributes, results)
             if row.name == "cast":
                 for each in self.differentiated:
                     each.converted(handles[0], results[0])
         return results[0] if len(results) == 1 else results
+
+    def _know(self, row, inputs, attributes, results):
+        """Computes a result of few elements that is made of constants: conditions of it are decided when the function is compiled."""
+        if "group" in attributes or any(math.prod(each.shape) > _FEW for each in results):  # ranks meet in runs alone
+            return
+        given = []
+        for each in inputs:
+            if isinstance(each, Tensor):
+                known = each._value.known if each._value is not None else None if self._is_state(each) else each
+                if known is None:
+                    return
+                each = known
+            given.append(each)
+        made = row.run(*given, **attributes)
+        for result, each in zip(results, made if isinstance(made, tuple) else (made,)):
+            result._value.known = each
+
+    def _is_state(self, tensor):
+        return hasattr(tensor, "requires_grad") or any(tensor in scope.states for scope in self.scopes)
 
     def _input(self, role, given, like):
         if isinstance(given, Tensor):
