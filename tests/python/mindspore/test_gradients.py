@@ -495,3 +495,27 @@ def test_parts_of_tensors_are_the_same_again():
             expected[index] = 3
             made = ops.grad(lambda each: each[index] * 3)(ms.Tensor(x))  # noqa: B023
             np.testing.assert_array_equal(made.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("mode", [context.GRAPH_MODE, context.PYNATIVE_MODE])
+def test_gradients_pass_through_casts_to_integers(mode):
+    context.set_context(mode=mode)
+
+    class Rounded(nn.Cell):
+        def construct(self, x):
+            y = ops.cast(ops.cast(x * 2, ms.int32), ms.float32)
+            return y * y
+
+    class Whole(nn.Cell):
+        def construct(self, x):
+            return x.astype(ms.int32)
+
+    class Compared(nn.Cell):
+        def construct(self, x):
+            return x * ops.cast(x > 1, ms.float32)
+
+    x = Tensor(np.array([1.3, 2.7], np.float32))
+    np.testing.assert_allclose(GradOperation()(Rounded())(x).asnumpy(), [8, 20])  # 2 y times the 2 of x * 2
+    np.testing.assert_allclose(GradOperation()(Whole())(x).asnumpy(), [1, 1])
+    np.testing.assert_allclose(GradOperation(sens_param=True)(Whole())(x, Tensor([3, 4], ms.int32)).asnumpy(), [3, 4])
+    np.testing.assert_allclose(GradOperation()(Compared())(x).asnumpy(), [1, 1])

@@ -89,6 +89,7 @@ class Graph:
         self._calls = {}  # of the script's functions, being traced: how many scopes were open
         self.shown = []  # (function, values) that each run ends with, in order
         self.differentiated = []  # the Gradients that are open
+        self.origins = {}  # handle of integers, while gradients are taken: the floating tensor that they were cast from
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
     # Values
@@ -156,6 +157,35 @@ class Graph:
     # What the core asks of a recorder
 
     def call(self, row, inputs, attributes):
+        if row.name == "cast" and self.differentiated and is_symbolic(inputs[0]):
+            return self._cast(row, inputs, attributes)
+        return self._call(row, inputs, attributes)
+
+    def _cast(self, row, inputs, attributes):
+        """A cast while gradients are taken: integers pass them on to the floating numbers that they were cast from."""
+        given, origin = inputs[0]._value, self.origins.get(inputs[0]._value.handle)
+        if origin is None:
+            return self._call(row, inputs, attributes)
+        if numpy.dtype(attributes["dtype"]).kind != "f":
+            made = self._call(row, inputs, attributes)
+            self.origins[made._value.handle] = origin
+            return made
+
+        def forward(x):
+            return (self._call(row, (self._call(row, (x,), {"dtype": given.dtype}),), attributes),)
+
+        def backward(held, results, slopes):
+            return (self._call(row, slopes, {"dtype": origin._value.dtype}),)
+
+        return self.custom(forward, backward, [origin])[0]
+
+    def came(self, integers, given):
+        """A script cast the tensor to these integers."""
+        origin = given if given._value is not None and given._value.dtype.kind == "f" else self.origins.get(getattr(given._value, "handle", None))
+        if self.differentiated and origin is not None:
+            self.origins[integers._value.handle] = origin
+
+    def _call(self, row, inputs, attributes):
         like = None
         for each in inputs:
             if isinstance(each, (Tensor, numpy.ndarray)):
@@ -403,6 +433,9 @@ class Gradients:
         if made.dtype.kind not in "fc":
             self._casts[made.handle] = []
         return symbolic(made)
+
+    def origin(self, result):
+        return self._graph.origins.get(result._value.handle, result) if is_symbolic(result) else result
 
     def converted(self, handle, result):
         """An argument that is not floating was converted: gradients by it are those by what it became."""

@@ -64,6 +64,9 @@ class Recording:
             return np.asarray(value)
         return np.asarray(value, np.int64 if role in ("shape", "index") else like)
 
+    def came(self, integers, given):
+        """Gradients are not taken."""
+
     def assign(self, parameter, value):
         refuse("export of a network that assigns to a Parameter", "a file has no state", "net.set_train(False) before it")
 
