@@ -141,6 +141,8 @@ def _item(self):
 
 
 def _bool(self):
+    if core.here.recorder is not None:
+        core.here.recorder.decided = True
     if self._array is not None and not self._array.size:
         return False
     return bool(_item(self))

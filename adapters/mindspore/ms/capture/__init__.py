@@ -237,7 +237,12 @@ def _body(target):
     return run if run is not None else target
 
 
-def _captured(target, signature, arguments, keywords):
+def formed(target, arguments, form):
+    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured."""
+    return _captured(target, Signature(target, arguments, {}), arguments, {}, form)
+
+
+def _captured(target, signature, arguments, keywords, form=Compiled):
     graph = Graph(getattr(target, "__name__", type(target).__name__))
     given = iter([graph.input(each) for each in signature.tensors])
 
@@ -255,7 +260,7 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, _returnable(_tuples(result, lists)))
+        made = form(graph, _returnable(_tuples(result, lists)))
     except RecursionError:
         raise Forbidden(_too_deep()) from None
     except Uncaptured:

@@ -379,14 +379,14 @@ class Graph:
 
     # The end
 
-    def finish(self, results):
-        """The module whose results are these tensors, then the new contents of the assigned states."""
+    def finish(self, results, bound=True):
+        """The module whose results are these tensors, then the new contents of the assigned states, which `bound` writes back."""
         for index, each in enumerate(results):
             self.builder.result(f"output_{index}", self.value(each).handle, 0)
         scope = self.scopes[0]
         for index, tensor in enumerate(scope.written):
             (param, order), handle = self.states[tensor], scope.states[tensor].handle
-            self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle)
+            self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle if bound else 0)
         return _cairn.Module(self.builder.finish())
 
 
