@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mindspore import Parameter, ParameterTuple, Tensor, context, nn, ops
 from mindspore.ops import GradOperation
+from mindspore.ops._grad import grad_base
 
 from cairn.ms import core, kept, tape
 
@@ -253,6 +254,14 @@ def test_bprop_with_a_wrong_number_of_values():
 
     with pytest.raises(TypeError, match="bprop"):
         GradOperation(get_all=True)(Wrong())(Tensor([1.0]), Tensor([1.0]))
+
+
+def test_gradients_of_another_shape_and_of_nothing(monkeypatch):
+    monkeypatch.setattr("mindspore.context.get_context", lambda name: name == "check_bprop")
+    for error in (TypeError, ValueError):  # graphs raise the one, eager calls the other
+        with pytest.raises(error, match="same shape"):
+            grad_base.checked("Mine", (Tensor([1.0, 2.0]),), (Tensor(1.0),))
+    assert GradOperation()(lambda: Tensor(1.0))() == ()
 
 
 def test_bprop_of_two_inputs_and_results():
