@@ -12,6 +12,7 @@ Every call is dispatched in one place, by `here.recorder` of the thread:
 A recorder has
     symbolic                                whether tensors have no elements here
     call(row, inputs, attributes)           the result or tuple of results
+    came(integers, tensor)                  a script cast the tensor to these integers
     assign(parameter, value)                from here on the parameter holds the value
     scope()                                 a context in which gradients are taken: see gradient.py
     prepared(function)                      the function as it is to be called

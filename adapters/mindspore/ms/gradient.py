@@ -2,6 +2,7 @@
 
 A recorder's scope() is a context with
     argument(tensor)                    the tensor to hand to the function
+    origin(result)                      the floating tensor that a result of integers was cast from, or the result
     parameter(parameter)                what stands for the parameter in gradients()
     gradients(results, seeds, wanted)   tensors
 """
@@ -187,6 +188,8 @@ def _differentiate(function, arguments, keywords, positions, weights, seed, has_
         seeds = [None] * len(results) if seed is None else _seeds(seed, results)
         _check_seeds(results, seeds)
         seeds = [s if s is None or s.shape == r.shape else core.reshape(s, r.shape) for s, r in zip(seeds, results)]
+        results = [inside.origin(each) for each in results]
+        seeds = [s if s is None else promote.cast(s, promote.nptype(r)) for s, r in zip(seeds, results)]
         made = iter(inside.gradients(results, seeds, wanted))
         return value, [rebuilt(given[i], lambda _: next(made)) for i in positions], list(made)
 

@@ -8,6 +8,7 @@ import numpy
 from cairn.ms import core, dtypes, indexing, level, promote
 from cairn.ms.core import here
 from cairn.ms.numerics import basic
+from cairn.ms.refusal import WrongIndex
 from cairn.ms.tensor import Tensor, wrap
 
 _NUMBERS = (bool, int, float, complex, numpy.generic)
@@ -141,6 +142,8 @@ def _item(self):
 
 
 def _bool(self):
+    if core.here.recorder is not None:
+        core.here.recorder.decided = True
     if self._array is not None and not self._array.size:
         return False
     return bool(_item(self))
@@ -213,7 +216,7 @@ def shown(values):
 def _index(self):
     """The tensor as a bound or place of Python's sequences."""
     if self.size != 1 or self.dtype.numpy.kind not in "iub":
-        raise TypeError(f"slice indices must be integers or bool, or a Tensor of one such element, but got {self.dtype} of shape {self.shape}.")
+        raise WrongIndex(f"slice indices must be integers or bool, or a Tensor of one such element, but got {self.dtype} of shape {self.shape}.")
     return int(_item(self))
 
 

@@ -56,7 +56,7 @@ _HOMES = {
     "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics train_thor"),
     "mindspore.train.callback": (
         ("mindspore.train.callback",),
-        "_checkpoint _dataset_graph _early_stop _history _lambda_callback _landscape _loss_monitor _lr_scheduler_callback "
+        "_backup_and_restore _checkpoint _dataset_graph _early_stop _history _lambda_callback _loss_monitor _lr_scheduler_callback "
         "_reduce_lr_on_plateau _summary_collector _time_monitor"),
     "mindspore.parallel": (("mindspore", "mindspore.parallel"), "algo_parameter_config shard"),
 }  # fmt: skip

@@ -45,6 +45,15 @@ def cast(x, dtype):
     return x if nptype(x) == dtype else core.cast(x, dtype=dtype)
 
 
+def converted(x, dtype):
+    """cast() as a script asks for it: gradients pass through integers to the floating numbers that they are cast from."""
+    made = cast(x, dtype)
+    recorder = core.here.recorder
+    if recorder is not None and made is not x and nptype(made).kind in "iub":
+        recorder.came(made, x)
+    return made
+
+
 def promote(x, y):
     """Two operands, of which one at least is a tensor, as tensors or numbers of one element type."""
     if isinstance(x, Tensor):

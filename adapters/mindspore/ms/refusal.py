@@ -34,6 +34,10 @@ class ForbiddenType(Forbidden, TypeError):
     """The same, where releases raise TypeError."""
 
 
+class WrongIndex(TypeError, RuntimeError):
+    """A bound of a slice that is none: releases raise the one for numbers, the other for tensors."""
+
+
 class WrongGradients(TypeError, ValueError):
     """What the bprop of a script returned are not the gradients of its inputs: releases raise one eagerly, the other in graphs."""
 

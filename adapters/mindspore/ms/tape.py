@@ -19,12 +19,13 @@ _MOST_PLANS = 8  # of one function
 
 
 class Value:
-    """What a tensor held when it was recorded: elements, and the call that made them. later: what a Parameter holds since it was assigned."""
+    """What a tensor held when it was recorded: elements, and the call that made them. later: what a Parameter holds since it was assigned.
+    origin: of integers the floating value that they were cast from, to which MindSpore passes gradients on."""
 
-    __slots__ = ("tape", "array", "record", "used", "later", "number")
+    __slots__ = ("tape", "array", "record", "used", "later", "number", "origin")
 
     def __init__(self, tape, array, record=None):
-        self.tape, self.array, self.record, self.used, self.later = tape, array, record, False, None
+        self.tape, self.array, self.record, self.used, self.later, self.origin = tape, array, record, False, None, None
         self.number = len(tape.values)
         tape.values.append(self)
 
@@ -113,6 +114,8 @@ class Tape:
         results = made if made.__class__ is tuple else (made,)
         if row.random:
             return made
+        if row is _cast and isinstance(inputs[0], Tensor):
+            inputs = self._from_origin(inputs[0], made)
         for each in results:
             if each._array.dtype.kind in "fc":
                 break
@@ -136,6 +139,27 @@ class Tape:
         self.lines.append(tuple(line))
         self._append(Record(row, values, attributes, len(results)), results)
         return made
+
+    def _from_origin(self, given, made):
+        """The input of a cast: of integers that were cast from floating numbers, those."""
+        mark = given._mark
+        if mark is None or mark.tape is not self or mark.origin is None:
+            return (given,)
+        if not _is_float(made._array):
+            self.came(made, given)
+            return (given,)
+        standing = wrap(mark.origin.array)
+        standing._mark = mark.origin
+        return (standing,)
+
+    def came(self, integers, given):
+        """A script cast the tensor to these integers."""
+        mark = given._mark
+        origin = self.value(given) if _is_float(given._array) else mark.origin if mark is not None and mark.tape is self else None
+        if origin is not None:
+            self.lines.append(("of", origin.number))
+            integers._mark = Value(self, integers._array)
+            integers._mark.origin = origin
 
     def _constant(self, role, given, inputs):
         if role == "shape":
@@ -218,6 +242,15 @@ class Scope:
             value.used = True
             self._start += 1
         self._given[id(made)] = self._tape.value(made)
+        return made
+
+    def origin(self, result):
+        """The floating tensor that a result of integers was cast from; the result itself without one."""
+        mark = result._mark
+        if mark is None or mark.tape is not self._tape or mark.origin is None:
+            return result
+        made = wrap(mark.origin.array)
+        made._mark = mark.origin
         return made
 
     def parameter(self, parameter):

@@ -110,7 +110,7 @@ def astype(self, dtype, copy=True):
     """With another element type."""
     if not isinstance(dtype, (dtypes.Type, str, type, numpy.dtype)):
         raise TypeError(f"dtype should be a mindspore or NumPy type, but got {dtype}")
-    made = promote.cast(self, dtypes.numpy_of(dtype.lower() if isinstance(dtype, str) else dtype))
+    made = promote.converted(self, dtypes.numpy_of(dtype.lower() if isinstance(dtype, str) else dtype))
     return core.identity(self) if made is self and copy else made
 
 

@@ -231,6 +231,21 @@ def test_summary_files_are_read_by_tensorboard(tmp_path, monkeypatch):
         SummaryCollector(str(tmp_path), collect_specified_data={"nothing": True})
 
 
+def test_histograms_are_of_the_parameters_that_the_optimizer_has(tmp_path):
+    net = nn.SequentialCell([nn.Dense(1, 1) for _ in range(4)])
+    run = context(optimizer=nn.SGD(net.trainable_params()[1:]))
+
+    def names(**options):
+        collector, found = SummaryCollector(str(tmp_path), **options), []
+        collector._record = types.SimpleNamespace(add_value=lambda kind, name, value: found.append(name))
+        collector._collect_histogram(run.original_args())
+        return found
+
+    assert names() == ["0.bias/auto", "1.weight/auto", "1.bias/auto", "2.weight/auto", "2.bias/auto"]
+    assert names(collect_specified_data={"histogram_regular": ".*bias"}) == [f"{i}.bias/auto" for i in range(4)]
+    assert names(keep_default_action=False) == []
+
+
 def test_the_checkpoint_of_an_exception(tmp_path):
     class Fails(Callback):
         def step_end(self, run_context):

@@ -463,3 +463,32 @@ def test_files_are_found_by_patterns_and_empty_sets_have_no_shapes(tmp_path):
     assert found.skip(2).output_shapes() == [] and found.skip(2).output_types() == []
     with pytest.raises(ValueError, match="did not match any files"):
         ds.TextFileDataset(str(tmp_path / "*.md"))
+
+
+def test_shapes_that_change_from_row_to_row():
+    def made():
+        return ds.GeneratorDataset(lambda: ((np.zeros((2, n, 5)), np.zeros(3)) for n in (4, 6, 1)), ["x", "y"], shuffle=False)
+
+    assert made().output_shapes() == [[2, 4, 5], [3]] and made().output_shapes(estimate=True) == [[2, None, 5], [3]]
+    told = made()
+    with pytest.raises(RuntimeError, match="dynamic_columns is not set"):
+        told.dynamic_min_max_shapes()
+    told.set_dynamic_columns({"x": [2, None, None]})
+    assert told.output_shapes() == [[2, -1, -1], [3]] and told.dynamic_min_max_shapes() == ([[2, 1, 1], [3]], [[2, 6, 5], [3]])
+    for wrong, words in (({"z": [None]}, "does not match any column"), ({"x": [2, None]}, "does not match dataset column"),
+                         ({"y": [3]}, "dynamic shape but not set")):  # fmt: skip
+        told.set_dynamic_columns(wrong)
+        with pytest.raises(RuntimeError, match=words):
+            told.output_shapes()
+    with pytest.raises(TypeError):
+        told.set_dynamic_columns()
+    with pytest.raises(TypeError):
+        told.output_shapes(3)
+
+
+def test_settings_are_read_from_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(ds.config, "_chosen", set())
+    monkeypatch.setattr(ds.config, "_values", dict(ds.config._values))
+    (tmp_path / "told.json").write_text('{"numParallelWorkers": 2, "opConnectorSize": 7, "seed": 9, "other": 1}')
+    ds.config.load(str(tmp_path / "told.json"))
+    assert (ds.config.get_num_parallel_workers(), ds.config.get_prefetch_size(), ds.config.get_seed()) == (2, 7, 9)

@@ -114,6 +114,12 @@ def test_names_that_are_not_there_are_refused_with_the_nearest():
         from mindspore.nn import CelList  # noqa: F401
 
 
+def test_objects_of_the_parser_are_dumped(tmp_path):
+    from mindspore._extends.parse import dump_obj, load_obj
+
+    assert load_obj(tmp_path / dump_obj((1, "two", [3.0]), tmp_path)) == (1, "two", [3.0])
+
+
 def test_seeds():
     mindspore.set_seed(3)
     assert mindspore.get_seed() == 3

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mindspore import Parameter, ParameterTuple, Tensor, context, nn, ops
 from mindspore.ops import GradOperation
+from mindspore.ops._grad import grad_base
 
 from cairn.ms import core, kept, tape
 
@@ -255,6 +256,14 @@ def test_bprop_with_a_wrong_number_of_values():
         GradOperation(get_all=True)(Wrong())(Tensor([1.0]), Tensor([1.0]))
 
 
+def test_gradients_of_another_shape_and_of_nothing(monkeypatch):
+    monkeypatch.setattr("mindspore.context.get_context", lambda name: name == "check_bprop")
+    for error in (TypeError, ValueError):  # graphs raise the one, eager calls the other
+        with pytest.raises(error, match="same shape"):
+            grad_base.checked("Mine", (Tensor([1.0, 2.0]),), (Tensor(1.0),))
+    assert GradOperation()(lambda: Tensor(1.0))() == ()
+
+
 def test_bprop_of_two_inputs_and_results():
     class Two(nn.Cell):
         def construct(self, x, y):
@@ -495,3 +504,27 @@ def test_parts_of_tensors_are_the_same_again():
             expected[index] = 3
             made = ops.grad(lambda each: each[index] * 3)(ms.Tensor(x))  # noqa: B023
             np.testing.assert_array_equal(made.asnumpy(), expected)
+
+
+@pytest.mark.parametrize("mode", [context.GRAPH_MODE, context.PYNATIVE_MODE])
+def test_gradients_pass_through_casts_to_integers(mode):
+    context.set_context(mode=mode)
+
+    class Rounded(nn.Cell):
+        def construct(self, x):
+            y = ops.cast(ops.cast(x * 2, ms.int32), ms.float32)
+            return y * y
+
+    class Whole(nn.Cell):
+        def construct(self, x):
+            return x.astype(ms.int32)
+
+    class Compared(nn.Cell):
+        def construct(self, x):
+            return x * ops.cast(x > 1, ms.float32)
+
+    x = Tensor(np.array([1.3, 2.7], np.float32))
+    np.testing.assert_allclose(GradOperation()(Rounded())(x).asnumpy(), [8, 20])  # 2 y times the 2 of x * 2
+    np.testing.assert_allclose(GradOperation()(Whole())(x).asnumpy(), [1, 1])
+    np.testing.assert_allclose(GradOperation(sens_param=True)(Whole())(x, Tensor([3, 4], ms.int32)).asnumpy(), [3, 4])
+    np.testing.assert_allclose(GradOperation()(Compared())(x).asnumpy(), [1, 1])

@@ -355,3 +355,15 @@ def test_what_a_loop_cannot_carry_runs_eagerly():
         return pair[0]
 
     assert "'pair' holds tensors and other things" in refused(f, UP, tensor(3, dtype=np.int32))
+
+
+def test_conditions_known_when_a_graph_is_made_run_one_side_of_numpy():
+    def f(x):
+        counts, total = np.array([1, 2, 3]), Tensor(0)
+        for each in (1, 2, 3):
+            total += Tensor(sum(counts)) + each
+            if total <= 10:
+                counts += 1
+        return total + x
+
+    assert captured(Function(f), tensor(1, dtype=np.int32)) == 1 + 7 + 11 + 12

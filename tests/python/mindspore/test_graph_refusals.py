@@ -292,3 +292,33 @@ def test_switches_of_data_flow_can_be_made_and_refuse_to_be_called():
     assert P.GeSwitch().name == "GeSwitch"
     with pytest.raises(NotImplementedError, match="use if, or ops.Select"):
         P.Merge()((Tensor([1.0]),))
+
+
+def test_errors_say_where_the_network_called_what_raised_them():
+    class Inner(nn.Cell):
+        def construct(self, x):
+            return ops.matmul(x, x)
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+
+        def construct(self, x):
+            return self.inner(x) + 1
+
+    with pytest.raises(ValueError) as told:
+        Net()(Tensor(np.ones((2, 3), np.float32)))
+    calls = str(told.value).partition("The function call stack:")[2]
+    assert "# 0 In file" in calls and calls.index("self.inner(x) + 1") < calls.index("ops.matmul(x, x)")
+    assert f"{__file__}({Inner.construct.__code__.co_firstlineno + 1})" in calls
+
+    class Own(Exception):
+        pass
+
+    class Raising(nn.Cell):
+        def construct(self, x):
+            raise Own("as it is")
+
+    with pytest.raises(Own, match="^as it is$"):
+        Raising()(Tensor(1.0))

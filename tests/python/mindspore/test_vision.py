@@ -36,6 +36,8 @@ def test_values():
     assert np.array_equal(vision.AdjustSharpness(1.0)(IMAGE), IMAGE) and np.array_equal(vision.RandomInvert(0.0)(IMAGE), IMAGE)
     parts = vision.FiveCrop((6, 8)).apply(IMAGE)
     assert len(parts) == 5 and np.array_equal(parts[3], IMAGE[-6:, -8:]) and len(vision.TenCrop(6).apply(IMAGE)) == 10
+    filled = vision.RandomErasing(1.0, value="random")(np.full((3, 20, 24), 9, np.float32))
+    assert (filled != 9).any(axis=0).sum() > 5 and abs(filled[filled != 9].mean()) < 2
     assert [each.shape for each in vision.SlicePatches(2, 2).apply(IMAGE)] == [(10, 12, 3)] * 4
 
 

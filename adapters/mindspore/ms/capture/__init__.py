@@ -214,6 +214,7 @@ def _find(target, signature, arguments, keywords):
         made = _captured(target, signature, arguments, keywords)
     except Uncaptured as reason:
         if isinstance(reason, Forbidden) or os.environ.get("CAIRN_MS_STRICT", "0") not in ("", "0"):
+            source.place(reason)
             raise
         _notice(target, reason)
         made, Uncaptured.raised = None, None  # which holds the frames of the capture
@@ -237,7 +238,12 @@ def _body(target):
     return run if run is not None else target
 
 
-def _captured(target, signature, arguments, keywords):
+def formed(target, arguments, form):
+    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured."""
+    return _captured(target, Signature(target, arguments, {}), arguments, {}, form)
+
+
+def _captured(target, signature, arguments, keywords, form=Compiled):
     graph = Graph(getattr(target, "__name__", type(target).__name__))
     given = iter([graph.input(each) for each in signature.tensors])
 
@@ -255,7 +261,7 @@ def _captured(target, signature, arguments, keywords):
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
             raise Uncaptured.raised
-        made = Compiled(graph, _returnable(_tuples(result, lists)))
+        made = form(graph, _returnable(_tuples(result, lists)))
     except RecursionError:
         raise Forbidden(_too_deep()) from None
     except Uncaptured:
@@ -266,6 +272,7 @@ def _captured(target, signature, arguments, keywords):
         unknown = source.undefined_name(error) or _missing_return(error) or _zero_divisor(error) or _given_twice(error)
         if unknown is not None:
             raise unknown from error
+        source.place(error)
         raise
     finally:
         core.here.recorder = None

@@ -6,14 +6,14 @@ from cairn.ms.promote import cast, together
 from cairn.ms.refusal import Uncaptured, Wrong
 from cairn.ms.tensor import Tensor
 
-from .conditions import RESULT, Undefined, and_, condition, graph, is_number, nptype, number_dtype, or_, pair, place_of, same, seen, type_text
+from .conditions import RESULT, Undefined, and_, condition, decided, graph, is_number, nptype, number_dtype, or_, pair, place_of, same, type_text
 from .graph import Value, is_symbolic, symbolic
 from .source import endings
 from .trees import leaves, zeros
 
 
 def choose(test, then, otherwise, line):
-    test = seen(test)
+    test = decided(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     made = [None]
@@ -44,7 +44,7 @@ def one_of(both, line, *thunks):
 
 
 def if_(test, then, otherwise, get, put, names, line):
-    test = seen(test)
+    test = decided(test)
     if not is_symbolic(test):
         return then() if test else otherwise()
     own = graph()

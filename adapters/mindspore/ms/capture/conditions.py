@@ -53,6 +53,12 @@ def seen(x):
     return symbolic(own.state(x)) if own is not None and isinstance(x, Tensor) and hasattr(x, "requires_grad") else x
 
 
+def decided(x):
+    """The same, and a tensor made of constants as what it is."""
+    x = seen(x)
+    return x._value.known if is_symbolic(x) and x._value.known is not None else x
+
+
 def not_(x):
     x = seen(x)
     return core.not_(condition(x)) if is_symbolic(x) else not x

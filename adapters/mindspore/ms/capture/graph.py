@@ -5,6 +5,7 @@ the inside out, writes stay inside until the scope is joined with what surrounds
 
 import contextlib
 import functools
+import math
 import os
 import sys
 from types import FunctionType
@@ -18,16 +19,17 @@ from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor, laid, order_of
 
 RNG = "rng"
+_FEW = 64  # elements of a constant that is computed when a function is compiled
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class Value:
-    """A value of the builder of a graph; `dtype` is NumPy's, or RNG."""
+    """A value of the builder of a graph; `dtype` is NumPy's, or RNG. known: the tensor that it is, where it is made of few constants."""
 
-    __slots__ = ("handle", "dtype", "shape", "graph")
+    __slots__ = ("handle", "dtype", "shape", "graph", "known")
 
     def __init__(self, handle, dtype, shape, graph):
-        self.handle, self.dtype, self.shape, self.graph = handle, dtype, shape, graph
+        self.handle, self.dtype, self.shape, self.graph, self.known = handle, dtype, shape, graph, None
 
 
 _dtypes = {}
@@ -87,6 +89,7 @@ class Graph:
         self._calls = {}  # of the script's functions, being traced: how many scopes were open
         self.shown = []  # (function, values) that each run ends with, in order
         self.differentiated = []  # the Gradients that are open
+        self.origins = {}  # handle of integers, while gradients are taken: the floating tensor that they were cast from
         self.guards = {}  # Cells that were called: their attributes, and what of them the function depends on
 
     # Values
@@ -131,7 +134,7 @@ class Graph:
             if x._value.graph is not self:
                 raise Uncaptured("a tensor that another captured function computes is used")
             return x._value
-        if rng or hasattr(x, "requires_grad") or any(x in scope.states for scope in self.scopes):
+        if rng or self._is_state(x):
             return self.state(x, rng)
         self.seen[id(x)] = x
         return self.constant(x.asnumpy())
@@ -154,6 +157,35 @@ class Graph:
     # What the core asks of a recorder
 
     def call(self, row, inputs, attributes):
+        if row.name == "cast" and self.differentiated and is_symbolic(inputs[0]):
+            return self._cast(row, inputs, attributes)
+        return self._call(row, inputs, attributes)
+
+    def _cast(self, row, inputs, attributes):
+        """A cast while gradients are taken: integers pass them on to the floating numbers that they were cast from."""
+        given, origin = inputs[0]._value, self.origins.get(inputs[0]._value.handle)
+        if origin is None:
+            return self._call(row, inputs, attributes)
+        if numpy.dtype(attributes["dtype"]).kind != "f":
+            made = self._call(row, inputs, attributes)
+            self.origins[made._value.handle] = origin
+            return made
+
+        def forward(x):
+            return (self._call(row, (self._call(row, (x,), {"dtype": given.dtype}),), attributes),)
+
+        def backward(held, results, slopes):
+            return (self._call(row, slopes, {"dtype": origin._value.dtype}),)
+
+        return self.custom(forward, backward, [origin])[0]
+
+    def came(self, integers, given):
+        """A script cast the tensor to these integers."""
+        origin = given if given._value is not None and given._value.dtype.kind == "f" else self.origins.get(getattr(given._value, "handle", None))
+        if self.differentiated and origin is not None:
+            self.origins[integers._value.handle] = origin
+
+    def _call(self, row, inputs, attributes):
         like = None
         for each in inputs:
             if isinstance(each, (Tensor, numpy.ndarray)):
@@ -172,10 +204,30 @@ class Graph:
             results = (first, *(symbolic(self.typed(each)) for each in made[1:]))
         else:
             results = tuple(symbolic(self.typed(each)) for each in made)
+            self._know(row, inputs, attributes, results)
             if row.name == "cast":
                 for each in self.differentiated:
                     each.converted(handles[0], results[0])
         return results[0] if len(results) == 1 else results
+
+    def _know(self, row, inputs, attributes, results):
+        """Computes a result of few elements that is made of constants: conditions of it are decided when the function is compiled."""
+        if "group" in attributes or any(math.prod(each.shape) > _FEW for each in results):  # ranks meet in runs alone
+            return
+        given = []
+        for each in inputs:
+            if isinstance(each, Tensor):
+                known = each._value.known if each._value is not None else None if self._is_state(each) else each
+                if known is None:
+                    return
+                each = known
+            given.append(each)
+        made = row.run(*given, **attributes)
+        for result, each in zip(results, made if isinstance(made, tuple) else (made,)):
+            result._value.known = each
+
+    def _is_state(self, tensor):
+        return hasattr(tensor, "requires_grad") or any(tensor in scope.states for scope in self.scopes)
 
     def _input(self, role, given, like):
         if isinstance(given, Tensor):
@@ -327,14 +379,14 @@ class Graph:
 
     # The end
 
-    def finish(self, results):
-        """The module whose results are these tensors, then the new contents of the assigned states."""
+    def finish(self, results, bound=True):
+        """The module whose results are these tensors, then the new contents of the assigned states, which `bound` writes back."""
         for index, each in enumerate(results):
             self.builder.result(f"output_{index}", self.value(each).handle, 0)
         scope = self.scopes[0]
         for index, tensor in enumerate(scope.written):
             (param, order), handle = self.states[tensor], scope.states[tensor].handle
-            self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle)
+            self.builder.result(f"state_{index}", to_laid(self.builder, handle, order), param.handle if bound else 0)
         return _cairn.Module(self.builder.finish())
 
 
@@ -381,6 +433,9 @@ class Gradients:
         if made.dtype.kind not in "fc":
             self._casts[made.handle] = []
         return symbolic(made)
+
+    def origin(self, result):
+        return self._graph.origins.get(result._value.handle, result) if is_symbolic(result) else result
 
     def converted(self, handle, result):
         """An argument that is not floating was converted: gradients by it are those by what it became."""

@@ -12,6 +12,7 @@ from cairn.ms.refusal import Uncaptured
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _trees = {}
+_RULE, _CALLS = 52 * "-", "The function call stack:"
 
 
 def _tree(filename):
@@ -83,6 +84,20 @@ def undefined_name(error):
                 said = f"The name '{name}' is not defined, or not supported in graph mode. The symbol '{name}' is not defined."
                 return NameError(f"{said}\nIn file {code.co_filename}({line})\n    {text}")
     return None
+
+
+def place(error):
+    """The error of a graph, whose words say where the script called what raised it, the outermost call first."""
+    words = error.args[0] if len(error.args) == 1 else None if error.args else ""  # `assert x` alone says nothing
+    own = isinstance(error, (KeyError, OSError)) or type(error).__module__ not in ("builtins", Uncaptured.__module__)
+    if own or not isinstance(words, str) or _CALLS in words:
+        return error
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__) if not frame.f_code.co_filename.startswith(_HERE)]
+    places = [each for each, before in zip(places, [None, *places]) if each != before]  # a statement may be several functions
+    if places:
+        lines = [f"# {i} In file {file}({line})\n        {linecache.getline(file, line).strip()}" for i, (file, line) in enumerate(places)]
+        error.args = ("\n".join([words, "", _RULE, "- The Traceback of Net Construct Code:", _RULE, _CALLS, *lines]),)
+    return error
 
 
 def _global_names(code):

@@ -8,13 +8,17 @@ from cairn.ms.numerics.basic import cast, ints, nptype, number
 
 _state = None
 _own = []  # states of the primitives with seeds of their own that are computing
+_of_calls = {}  # (name, *seeds): the state that the calls of a function by these seeds share
+STATE = "random_state"  # what a checkpoint calls the common state; those of seeds of their own are called so with an ending
 
 
 def _parameter(numbers):
     from mindspore.common.parameter import Parameter
     from mindspore.common.tensor import Tensor
 
-    return Parameter(Tensor(np.array(numbers, np.uint64)), name="random_state", requires_grad=False)
+    made = Parameter(Tensor(np.array(numbers, np.uint64)), name=STATE, requires_grad=False)
+    made.held = True  # many are called so in a graph
+    return made
 
 
 @contextlib.contextmanager
@@ -29,6 +33,68 @@ def stream(primitive, *seeds):
     finally:
         if any(seeds):
             _own.pop()
+
+
+def _of_call(key):
+    from mindspore.common.seed import get_seed
+
+    if key not in _of_calls:
+        _of_calls[key] = _parameter([key[1], 0, get_seed() or 0])
+    return _of_calls[key]
+
+
+def of_calls(primitive, *seeds):
+    """The primitive of a function of the script's; where a seed is given it goes on where the last call by these seeds ended."""
+    if any(seeds):
+        primitive._stream = _of_call((primitive.name, *seeds))
+    return primitive
+
+
+@contextlib.contextmanager
+def called(name, seed):
+    """The same for what is drawn in the block."""
+    if seed:
+        _own.append(_of_call((name, seed)))
+    try:
+        yield
+    finally:
+        if seed:
+            _own.pop()
+
+
+def _placed(net):
+    """{name: primitive} of the network's primitives that have seeds."""
+    if not hasattr(net, "cells_and_names"):
+        return {}
+    cells = [(path, cell._primitives) for path, cell in net.cells_and_names()]
+    return {".".join(filter(None, (STATE, path, name))): each for path, own in cells for name, each in own.items() if _SEEDS & each.attrs.keys()}
+
+
+_SEEDS = {"seed", "seed2", "Seed0", "Seed1"}
+
+
+def kept(net=None):
+    """[(name, array)] of the states that were used, for a checkpoint of the network."""
+    made = {} if _state is None else {STATE: _state}
+    made.update((".".join(map(str, (STATE, "calls", *key))), each) for key, each in _of_calls.items())
+    made.update((name, each._stream) for name, each in _placed(net).items() if "_stream" in vars(each))
+    return [(name, np.array(each.asnumpy())) for name, each in made.items()]
+
+
+def restore(net, values):
+    """Has the streams go on where those of a checkpoint's {name: Tensor} ended."""
+    placed = _placed(net)
+    for name, value in values.items():
+        if name.partition(".")[0] != STATE or not hasattr(value, "asnumpy"):
+            continue
+        array = np.array(value.asnumpy())
+        if name == STATE:
+            state().set_data(value)
+        elif name.startswith(STATE + ".calls."):
+            kind, *seeds = name.split(".")[2:]
+            _of_call((kind, *map(int, seeds))).set_data(value)
+        elif name in placed:
+            vars(placed[name]).setdefault("_stream", _parameter(array)).set_data(value)
 
 
 def state():
@@ -46,6 +112,8 @@ def seed(value):
     from mindspore.common.tensor import Tensor
 
     state().set_data(Tensor(np.array([value, 0, value], np.uint64)))
+    for (_, first, *_), each in _of_calls.items():
+        each.set_data(Tensor(np.array([first, 0, value], np.uint64)))
 
 
 def _draw(row, *inputs, **attributes):

@@ -160,7 +160,7 @@ class Cell(Accepted):
     def compile(self, *inputs):
         """Compiles the cell for these inputs; returns what tells them from others that it is compiled for."""
         self.check_names()
-        return core.graph_entry.compile(self, inputs)
+        return core.graph_entry.compile(self, inputs) if type(self).construct is not Cell.construct else None
 
     def compile_and_run(self, *inputs):
         return self(*inputs)

@@ -7,7 +7,7 @@ import tempfile
 import numpy as np
 from cairn import _cairn
 from cairn.ms import core, refuse
-from cairn.ms.refusal import UnsupportedValue
+from cairn.ms.refusal import Unsupported, UnsupportedValue
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
@@ -25,6 +25,7 @@ class Recording:
     """
 
     symbolic = False
+    decided = False  # whether Python took a branch by what a tensor holds
 
     def __init__(self, inputs):
         self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
@@ -63,6 +64,9 @@ class Recording:
         if isinstance(value, np.ndarray) or (isinstance(value, np.generic) and role not in ("shape", "index")):
             return np.asarray(value)
         return np.asarray(value, np.int64 if role in ("shape", "index") else like)
+
+    def came(self, integers, given):
+        """Gradients are not taken."""
 
     def assign(self, parameter, value):
         refuse("export of a network that assigns to a Parameter", "a file has no state", "net.set_train(False) before it")
@@ -163,19 +167,32 @@ def export(net, inputs, file_name, file_format, options):
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     if len(inputs) == 1 and hasattr(inputs[0], "create_tuple_iterator"):
         inputs = _of_dataset(net, inputs[0])
-    trained = net.training
-    net.set_train(False)
-    try:
-        recording, results = record(net, inputs)
-    finally:
-        net.set_train(trained)
-    from mindspore.train import _mindir, _onnx
-
-    write = {"OM": write_om, "ONNX": _onnx.write, "MINDIR": _mindir.write}[file_format]
 
     def write_all(beside):
-        write(recording, results, beside)
+        _write(net, inputs, file_format, beside)
         if change:
             _encrypt_file(beside, change)
 
-    _write_beside(path, write_all)
+    trained = net.training
+    net.set_train(False)
+    try:
+        _write_beside(path, write_all)
+    finally:
+        net.set_train(trained)
+
+
+def _write(net, inputs, file_format, path):
+    """Writes the operators of a call; a .mindir file holds the compiled function instead where they are not all that the call does."""
+    from mindspore.train import _mindir, _mindir_function, _onnx
+
+    refused = None
+    try:
+        recording, results = record(net, inputs)
+        if file_format != "MINDIR" or not recording.decided:
+            return {"OM": write_om, "ONNX": _onnx.write, "MINDIR": _mindir.write}[file_format](recording, results, path)
+    except Unsupported as error:
+        if file_format != "MINDIR":
+            raise
+        refused = error
+    form = _mindir_function.form_of(net, inputs, refused)
+    return _mindir.write(recording, results, path) if form is None else _mindir.write_function(form, inputs, path)

@@ -10,6 +10,7 @@ from cairn.ms import refuse, wire
 
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
+from mindspore.train import _mindir_function
 
 _TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11,
           "uint32": 12, "uint64": 13}  # fmt: skip
@@ -211,13 +212,25 @@ def write(recording, results, path):
             _OPERATORS[kind](w, inputs, output, told)
         else:
             refuse(f"MINDIR export of {kind}", "this format has no row for it", "file_format='OM'")
-    returned = [w.name(name) for name in names]
+    inputs = {name: recording.tensors[name].asnumpy() for name in recording.inputs}
+    whole.write(path, [_file(w, inputs, [(w.name(name), recording.tensors[result].asnumpy()) for name, result in names.items()])])
+
+
+def write_function(form, inputs, path):
+    """A .mindir file of a captured call with these inputs."""
+    w = Writer(_mindir_function.graph_of(), None)
+    named = {f"x{place}" if place else "x": np.asarray(each.asnumpy(), order="C") for place, each in enumerate(inputs)}
+    results = _mindir_function.nodes(form, w, list(named))
+    whole.write(path, [_file(w, named, list(zip(results, form.results)))])
+
+
+def _file(w, inputs, results):
+    """The bytes of a file. inputs: {name: array}; results: (name, array)."""
     body = b"".join(wire.bytes_field(1, each) for each in w.nodes) + wire.bytes_field(2, "main")
     body += b"".join(wire.bytes_field(3, _tensor("main:" + name, array)) for name, array in w.parameters.items())
-    body += b"".join(wire.bytes_field(5, _port(name, recording.tensors[name].asnumpy())) for name in recording.inputs)
-    body += b"".join(wire.bytes_field(6, _port(name, recording.tensors[result].asnumpy())) for name, result in zip(returned, names.values()))
-    model = wire.bytes_field(1, "0.1.0") + wire.bytes_field(2, "Cairn") + wire.bytes_field(7, body)
-    whole.write(path, [model])
+    body += b"".join(wire.bytes_field(5, _port(*each)) for each in inputs.items())
+    body += b"".join(wire.bytes_field(6, _port(*each)) for each in results)
+    return wire.bytes_field(1, "0.1.0") + wire.bytes_field(2, "Cairn") + wire.bytes_field(7, body)
 
 
 def _port(name, array):
@@ -326,6 +339,8 @@ class Node:
     def _made(self):
         from mindspore.ops import operations
 
+        if self.kind == _mindir_function.KIND:
+            return _mindir_function.Loaded(self.told["function"])
         primitive = getattr(operations, self.kind, None)
         if primitive is None or not isinstance(primitive, type):
             refuse("mindspore.load", f"the file has an operator {self.kind}, which is not supported")

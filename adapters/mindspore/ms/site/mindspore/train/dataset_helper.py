@@ -66,10 +66,15 @@ class DatasetHelper:
         self._steps = sink_size if dataset_sink_mode and sink_size > 0 else self.size
         if dataset_sink_mode:
             dataset._sunk = True
-        begun = first_epoch * self._steps if dataset_sink_mode else 0
-        self._rows = self._endless(begun // self.size if dataset_sink_mode else first_epoch, begun % self.size if dataset_sink_mode else 0)
-        if dataset_sink_mode:
-            self._rows = _ahead(self._rows, max(epoch_num - first_epoch, 0) * self._steps)
+        self._epoch_num = epoch_num
+        self.begin_at(first_epoch)
+
+    def begin_at(self, epoch):
+        """The next rows are the first ones of this epoch."""
+        begun = epoch * self._steps if self.sinks else 0
+        self._rows = self._endless(begun // self.size if self.sinks else epoch, begun % self.size if self.sinks else 0)
+        if self.sinks:
+            self._rows = _ahead(self._rows, max(self._epoch_num - epoch, 0) * self._steps)
 
     def _endless(self, first_epoch, skipped):
         """Rows of pass after pass. In 0.5 a dataset with repeat(n) restarts after n passes."""

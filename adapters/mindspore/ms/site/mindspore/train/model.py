@@ -140,7 +140,7 @@ class Model:
         with _CallbackManager(callbacks) as manager:
             told["list_callback"] = manager
             try:
-                self._train_loop(told, run_context, manager, helper, epoch, initial_epoch, valid)
+                self._train_loop(told, run_context, manager, helper, epoch, valid)
             except BaseException:
                 _save_after_exception(manager, told)
                 raise
@@ -157,9 +157,12 @@ class Model:
             logger.warning("The ranks may begin with different parameters: use set_auto_parallel_context(parameter_broadcast=True) or "
                            "mindspore.set_seed() to share them.")
 
-    def _train_loop(self, told, run_context, manager, helper, epoch, initial_epoch, valid):
+    def _train_loop(self, told, run_context, manager, helper, epoch, valid):
+        begun = told.cur_epoch_num
         manager.on_train_begin(run_context)
-        for number in range(initial_epoch, epoch):
+        if told.cur_epoch_num != begun:  # a callback knows of epochs that are done
+            helper.begin_at(told.cur_epoch_num)
+        for number in range(told.cur_epoch_num, epoch):
             told.cur_epoch_num = number + 1
             self._current_epoch_num = number + 1
             manager.on_train_epoch_begin(run_context)

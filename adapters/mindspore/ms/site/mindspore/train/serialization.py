@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 from cairn.ms import level, refuse
-from cairn.ms.numerics import collectives
+from cairn.ms.numerics import collectives, random
 from cairn.ms.refusal import Wrong
 
 from mindspore import log as logger
@@ -18,7 +18,6 @@ from mindspore.train import _checkpoint, _encryption
 
 __all__ = ["async_ckpt_thread_status", "convert_model", "export", "load", "load_checkpoint", "load_param_into_net", "parse_print", "save_checkpoint"]
 
-RANDOM_STATE = "random_state"
 _writer = None
 
 
@@ -71,8 +70,8 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
         raise TypeError(f"For 'save_checkpoint', the argument 'append_dict' must be dict, but got {type(append_dict)}.")
     _encryption.check(enc_key, enc_mode, "save_checkpoint")
     entries = [*whole_entries(_entries(save_obj), integrated_save), *(append_dict or {}).items()]
-    if isinstance(save_obj, Cell) and _draws(save_obj):
-        entries += random_state()
+    if isinstance(save_obj, Cell):
+        entries += [each for each in random.kept(save_obj) if each[0] != random.STATE or _draws(save_obj)]
     write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type,
                   key=enc_key, mode=enc_mode)
 
@@ -117,13 +116,6 @@ def async_ckpt_thread_status():
 def _draws(net):
     """Whether the network draws random numbers where it is called as it is."""
     return any(getattr(cell, "draws", False) and cell.training for _, cell in net.cells_and_names())
-
-
-def random_state():
-    """[(name, array)] of the stream that random operators draw from, where one was used."""
-    from cairn.ms.numerics import random
-
-    return [] if random._state is None else [(RANDOM_STATE, np.array(random.state().asnumpy()))]
 
 
 def _check_file(path):
@@ -218,10 +210,7 @@ def load_param_into_net(net, parameter_dict, strict_load=False):
         _put(parameter, parameter_dict[name], strict_load)
     if missing and not strict_load:
         missing = _without_prefix(own, parameter_dict, missing)
-    if RANDOM_STATE in parameter_dict and RANDOM_STATE not in own:
-        from cairn.ms.numerics import random
-
-        random.state().set_data(Tensor(parameter_dict[RANDOM_STATE].asnumpy()))
+    random.restore(net, {name: value for name, value in parameter_dict.items() if name not in own})
     _report(missing, parameter_dict, own)
     return missing
 

@@ -36,7 +36,26 @@ def _histogram(data):
     return types.SimpleNamespace(buckets=buckets, min=least, max=most, sum=total, count=int(count) + sum(odd.values()), **odd)
 
 
-_PARTS = {1: ("tag", _text), 3: ("scalar_value", _number), 4: ("image", _image), 5: ("histogram", _histogram)}
+def _floats(data):
+    """A TensorProto of numbers."""
+    dims = wire.integers(data, 1)
+    return np.array([_number(value) for number, _, value in wire.fields(data) if number == 3], np.float32).reshape(dims)
+
+
+def _point(data):
+    return types.SimpleNamespace(**{name: _floats(each) for name, each in zip("xyz", (wire.messages(data, place)[0] for place in (1, 2, 3)))})
+
+
+def _landscape(data):
+    parts = {number: value for number, _, value in wire.fields(data)}
+    told = {number: value for number, _, value in wire.fields(parts[3])}
+    path = types.SimpleNamespace(intervals=wire.integers(parts[2], 1), points=_point(wire.messages(parts[2], 2)[0])) if 2 in parts else None
+    about = types.SimpleNamespace(decomposition=_text(told[1]), unit=_text(told[2]), step_per_epoch=told[3])
+    return types.SimpleNamespace(landscape=_point(parts[1]), loss_path=path, metadata=about, convergence_point=_point(parts[4]))
+
+
+_PARTS = {1: ("tag", _text), 3: ("scalar_value", _number), 4: ("image", _image), 5: ("histogram", _histogram),
+          10: ("loss_landscape", _landscape)}  # fmt: skip
 
 
 class _Message(types.SimpleNamespace):

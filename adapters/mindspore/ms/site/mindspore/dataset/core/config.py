@@ -67,10 +67,15 @@ def seed_is_fixed():
     return "seed" in _chosen or not level.at_least("1.1")
 
 
+_IN_FILES = {"numParallelWorkers": "num_parallel_workers", "opConnectorSize": "prefetch_size", "seed": "seed",
+             "monitorSamplingInterval": "monitor_sampling_interval", "autoOffload": "auto_offload"}  # fmt: skip
+
+
 def load(file):
     """Reads settings from a JSON file."""
     with open(file, encoding="utf-8") as text:
         for name, value in json.load(text).items():
+            name = _IN_FILES.get(name, name)
             if "set_" + name in globals():
                 globals()["set_" + name](value)
 

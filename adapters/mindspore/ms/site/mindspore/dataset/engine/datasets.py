@@ -18,6 +18,7 @@ from cairn.ms import level
 
 from mindspore.dataset.core import config
 from mindspore.dataset import engine
+from mindspore.dataset.engine import row_shapes
 from mindspore.dataset.engine.checks import columns_of, flag, whole
 from mindspore.dataset.engine.iterators import DictIterator, Transfer, TupleIterator
 
@@ -86,6 +87,7 @@ class Dataset:
         self.where = script_line()
         self._input_indexs = ()
         self._size = None
+        self._dynamic_columns = None
 
     # What a kind of node defines.
 
@@ -292,18 +294,16 @@ class Dataset:
         return self.children[0].num_classes() if self.children else None
 
     def output_shapes(self, estimate=False):
-        """Shapes of the columns of the first row."""
-        return [list(value.shape) for value in next(self.rows(), [])]
+        """Shapes of the columns of the first row; with estimate, and of columns that set_dynamic_columns() told, of all rows."""
+        return row_shapes.told(self, self._dynamic_columns, estimate)
 
     def output_types(self):
         """NumPy types of the columns of the first row."""
         return [np.dtype(value.dtype.type) if value.dtype.kind in "SU" else value.dtype for value in next(self.rows(), [])]
 
     def dynamic_min_max_shapes(self):
-        """The smallest and largest shapes of the columns."""
-        shapes = [[value.shape for value in row] for row in self.rows()]
-        columns = [list(each) for each in _zip(*shapes)]
-        return [list(map(min, _zip(*each))) for each in columns], [list(map(max, _zip(*each))) for each in columns]
+        """The smallest and largest shapes of the columns that set_dynamic_columns() told."""
+        return row_shapes.bounds(self, self._dynamic_columns)
 
     @property
     def input_indexs(self):
@@ -318,7 +318,10 @@ class Dataset:
         """A pass begins anew with each iterator: nothing to do."""
 
     def set_dynamic_columns(self, columns=None):
-        """Sizes may change from row to row without being told."""
+        """{name of a column: its sizes}, None for those that change from row to row."""
+        if not isinstance(columns, dict):
+            raise TypeError("Pass a dict to set dynamic shape, example: {\"data1\": [16, None, 256]}")
+        self._dynamic_columns = columns
 
     def close_pool(self):
         """There are no worker processes."""

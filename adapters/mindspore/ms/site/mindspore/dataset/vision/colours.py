@@ -181,7 +181,7 @@ class CutOut(Native):
 
 
 class RandomErasing(Transform):
-    """A random part of a CHW image gets a value, with a probability."""
+    """A random part of a CHW image gets a value, or "random" ones, with a probability."""
 
     def __init__(self, prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False, max_attempts=10):
         self.prob, self.value, self.max_attempts = probability(prob), value, max_attempts
@@ -198,10 +198,14 @@ class RandomErasing(Transform):
             across, down = int(round(math.sqrt(area * shape))), int(round(math.sqrt(area / shape)))
             if 0 < across <= width and 0 < down <= height:
                 top, left = self.rng.randint(height - down + 1), self.rng.randint(width - across + 1)
-                filling = self.value if np.ndim(self.value) == 0 else np.reshape(self.value, (-1, 1, 1))
-                made[:, top : top + down, left : left + across] = filling
+                made[:, top : top + down, left : left + across] = self._filling(len(made), down, across)
                 break
         return made
+
+    def _filling(self, *shape):
+        if isinstance(self.value, str):  # "random"
+            return self.rng.standard_normal(shape)
+        return self.value if np.ndim(self.value) == 0 else np.reshape(self.value, (-1, 1, 1))
 
 
 class MixUpBatch(Transform):

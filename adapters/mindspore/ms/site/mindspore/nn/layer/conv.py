@@ -1,6 +1,7 @@
 """Convolutions."""
 
 from cairn.ms.numerics import basic, images, reductions
+from cairn.ms.refusal import WrongValue
 from mindspore._checkparam import Validator, sizes
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
@@ -73,10 +74,13 @@ class _Conv(Cell):
     def _check(self, x):
         rank = self.axes + 2
         axis = rank - 1 if self.data_format == "NHWC" else 1
-        if len(x.shape) != rank or x.shape[axis] != self.in_channels:
-            raise ValueError(
-                f"For '{type(self).__name__}', x must have {rank} dimensions and {self.in_channels} channels, but got shape {tuple(x.shape)}."
+        if len(x.shape) == rank and x.shape[axis] != self.in_channels:
+            raise WrongValue(
+                f"For '{type(self).__name__}', 'C_in' of input 'x' shape divide by parameter 'group' should be equal to 'C_in' of input 'weight' "
+                f"shape, that is {self.in_channels} channels in all, but got {x.shape[axis]} in shape {tuple(x.shape)}."
             )
+        if len(x.shape) != rank:
+            raise ValueError(f"For '{type(self).__name__}', x must have {rank} dimensions, but got shape {tuple(x.shape)}.")
 
     def _with_bias(self, x):
         return basic.bias_add(x, self.bias, self.data_format) if self.has_bias else x

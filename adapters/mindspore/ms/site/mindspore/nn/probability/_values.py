@@ -1,6 +1,7 @@
 """Parameters of distributions and bijectors: their kind, their shape and checks of their values."""
 
 import numpy as np
+from cairn.ms.numerics import random
 from mindspore import Tensor
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter
@@ -21,6 +22,11 @@ def softplus(x):
 def like(x, value):
     """A tensor of x's shape and kind that holds the value."""
     return P.OnesLike()(x) * value
+
+
+def drawing(kind, seed):
+    """A random primitive for a distribution's seed, which goes on with each draw."""
+    return random.of_calls(kind(seed=seed), seed)
 
 
 def where(condition, x, y):

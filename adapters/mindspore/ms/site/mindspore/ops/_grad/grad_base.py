@@ -11,6 +11,7 @@ from mindspore import context
 from mindspore.common.tensor import Tensor
 
 from cairn.ms import core, gradient
+from cairn.ms.refusal import WrongGradients
 
 
 class BpropRegistry:
@@ -59,7 +60,7 @@ def checked(name, inputs, gradients):
         if not isinstance(x, Tensor):
             continue
         if isinstance(gradient, Tensor) and gradient.shape != x.shape:
-            raise ValueError(f"For the bprop of '{name}', the {i}th gradient should have the same shape as the {i}th arg, {x.shape}, but got {gradient.shape}.")
+            raise WrongGradients(f"For the bprop of '{name}', the {i}th gradient should have the same shape as the {i}th arg, {x.shape}, but got {gradient.shape}.")
         if not isinstance(gradient, Tensor) or gradient.dtype != x.dtype:
             raise TypeError(f"For the bprop of '{name}', the {i}th gradient should be a Tensor of {x.dtype}, but got {gradient}.")
     return gradients

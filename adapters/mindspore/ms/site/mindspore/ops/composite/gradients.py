@@ -63,6 +63,8 @@ class Gradient:
             else:
                 raise TypeError("the gradient of the output is missing: sens_param is True")
         weights, single = self._weights()
+        if not arguments and not keywords and not operation.get_by_list:
+            return ()
         positions = [i for i, each in enumerate(arguments) if gradient.tensors_of(each)]
         if not positions and not operation.get_by_list:
             positions = [i for i, each in enumerate(arguments) if isinstance(each, (int, float)) and not isinstance(each, bool)]

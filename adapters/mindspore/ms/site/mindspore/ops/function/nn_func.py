@@ -173,7 +173,7 @@ def adaptive_max_pool2d(input_x, output_size, return_indices=False):
 
 def dropout(x, p=0.5, seed0=0, seed1=0):
     """(x with elements dropped with probability p and the rest divided by 1 - p, mask)"""
-    return P.Dropout(1 - p, seed0, seed1)(x)
+    return random.of_calls(P.Dropout(1 - p, seed0, seed1), seed0, seed1)(x)
 
 
 def dropout2d(x, p=0.5):

@@ -9,42 +9,44 @@ from mindspore.ops import operations as P
 
 def gamma(shape, alpha, beta, seed=None):
     """Gamma numbers."""
-    return P.Gamma()(shape, alpha, beta)
+    return random.of_calls(P.Gamma(seed or 0), seed or 0)(shape, alpha, beta)
 
 
 def poisson(shape, mean, seed=None):
     """Poisson's numbers."""
-    return P.Poisson()(shape, mean)
+    return random.of_calls(P.Poisson(seed or 0), seed or 0)(shape, mean)
 
 
 def random_gamma(shape, alpha, seed=0, seed2=0):
     """Gamma numbers of rate 1, for each alpha."""
-    return P.RandomGamma()(shape, alpha)
+    return random.of_calls(P.RandomGamma(seed, seed2), seed, seed2)(shape, alpha)
 
 
 def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
     """Poisson's numbers for each rate."""
-    return P.RandomPoisson(dtype=dtype)(shape, rate)
+    return random.of_calls(P.RandomPoisson(seed or 0, dtype=dtype), seed or 0)(shape, rate)
 
 
 def multinomial_with_replacement(x, seed=0, offset=0, numsamples=1, replacement=False):
     """Classes drawn by their weights."""
-    return P.MultinomialWithReplacement(numsamples, replacement)(x, seed, offset)
+    with random.called("MultinomialWithReplacement", seed):
+        return P.MultinomialWithReplacement(numsamples, replacement)(x, seed, offset)
 
 
 def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, remove_accidental_hits=False):
     """Sampled classes and expected counts."""
-    return P.UniformCandidateSampler(num_true, num_sampled, unique, range_max, seed, remove_accidental_hits)(true_classes)
+    sampler = P.UniformCandidateSampler(num_true, num_sampled, unique, range_max, seed, remove_accidental_hits)
+    return random.of_calls(sampler, seed)(true_classes)
 
 
 def log_uniform_candidate_sampler(true_classes, num_true=1, num_sampled=5, unique=True, range_max=5, seed=0):
     """Sampled classes and expected counts, of small classes more often."""
-    return P.LogUniformCandidateSampler(num_true, num_sampled, unique, range_max, seed)(true_classes)
+    return random.of_calls(P.LogUniformCandidateSampler(num_true, num_sampled, unique, range_max, seed), seed)(true_classes)
 
 
 def choice_with_mask(input_x, count=256, seed=None):
     """Places of true elements, drawn at random."""
-    return P.RandomChoiceWithMask(count)(input_x)
+    return random.of_calls(P.RandomChoiceWithMask(count, seed or 0), seed or 0)(input_x)
 
 
 def _sizes(size):
@@ -53,22 +55,25 @@ def _sizes(size):
 
 def randint(low, high, size, seed=None, *, dtype=mstype.int64):
     """Whole numbers in [low, high)."""
-    return random.integers(_sizes((size,)), np.int64(low), np.int64(high), basic.as_np(dtype))
+    with random.called("RandInt", seed):
+        return random.integers(_sizes((size,)), np.int64(low), np.int64(high), basic.as_np(dtype))
 
 
 def randint_like(input, low, high, seed=None, *, dtype=None):
     """Whole numbers in [low, high), of the shape of a tensor."""
-    return randint(low, high, tuple(input.shape), dtype=dtype or input.dtype)
+    return randint(low, high, tuple(input.shape), seed, dtype=dtype or input.dtype)
 
 
 def rand_like(input, seed=None, *, dtype=None):
     """Numbers in [0, 1), of the shape of a tensor."""
-    return basic.cast(random.uniform(input.shape), dtype or input.dtype)
+    with random.called("Rand", seed):
+        return basic.cast(random.uniform(input.shape), dtype or input.dtype)
 
 
 def randn_like(input, seed=None, *, dtype=None):
     """Normal numbers, of the shape of a tensor."""
-    return basic.cast(random.normal(input.shape), dtype or input.dtype)
+    with random.called("Randn", seed):
+        return basic.cast(random.normal(input.shape), dtype or input.dtype)
 
 
 def dropout1d(x, p=0.5, training=True):

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 from cairn import Error
-from cairn.ms import core, level, refusal
+from cairn.ms import core, level, promote, refusal
 from cairn.ms.numerics import arrays, basic, reductions
 from mindspore import context
 from mindspore._checkparam import Rel, Validator
@@ -58,7 +58,7 @@ def _type_only(dtype, name):
 def _cast(self, x, dtype):
     if isinstance(x, (int, float, bool)):
         x = Tensor(x)
-    return basic.cast(tensor(x, "Cast"), _type_only(dtype, "Cast"))
+    return promote.converted(tensor(x, "Cast"), basic.as_np(_type_only(dtype, "Cast")))
 
 
 Reshape = primitive("Reshape", _reshape, "The elements under another shape, in which one size may be -1.")

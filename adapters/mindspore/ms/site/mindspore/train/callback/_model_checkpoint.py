@@ -6,6 +6,7 @@ import time
 
 from cairn import _whole as whole
 from cairn.ms import level
+from cairn.ms.numerics import random
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
@@ -13,7 +14,7 @@ from mindspore.nn.cell import Cell
 from mindspore.train import _checkpoint, _encryption
 from mindspore.train._utils import check_value_type
 from mindspore.train.callback._callback import Callback, make_directory
-from mindspore.train.serialization import _array, random_state, wait_for_writer, whole_entries, write_entries
+from mindspore.train.serialization import _array, wait_for_writer, whole_entries, write_entries
 
 __all__ = ["CheckpointConfig", "CheckpointManager", "ModelCheckpoint"]
 
@@ -258,7 +259,7 @@ class ModelCheckpoint(Callback):
         entries = [(each.name, each) for _, each in network.parameters_and_names()]
         entries = whole_entries(entries, self._config.integrated_save) + list(append.items())
         arrays = [(name, _array(name, value)) for name, value in entries]
-        write_entries(arrays + random_state(), path, self._config.async_save, self._config.model_type, key=self._config.enc_key,
+        write_entries(arrays + random.kept(network), path, self._config.async_save, self._config.model_type, key=self._config.enc_key,
                       mode=self._config.enc_mode)
 
     @property

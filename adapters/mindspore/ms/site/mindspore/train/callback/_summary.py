@@ -11,6 +11,7 @@ from mindspore.common.tensor import Tensor
 from mindspore.nn.optim.optimizer import Optimizer
 from mindspore.train._utils import check_int, number, step_loss
 from mindspore.train.callback._callback import Callback
+from mindspore.train.callback._landscape import DEFAULTS, SummaryLandscape, check_options
 
 __all__ = ["SummaryCollector", "SummaryStep"]
 
@@ -53,10 +54,13 @@ class SummaryCollector(Callback):
         unknown = set(export_options or {}) - {"tensor_format"}
         if unknown:
             raise ValueError(f"For `export_options` the keys {unknown} are unsupported, expect the following keys: ['tensor_format'].")
-        defaults = _DEFAULTS if keep_default_action else dict.fromkeys(_DEFAULTS)
+        defaults = _DEFAULTS if keep_default_action else dict.fromkeys(_DEFAULTS, False)
         self._collect_specified_data = {**defaults, **(specified or {})}
         self._dir, self._freq, self._most, self._record = summary_dir, collect_freq, max_file_size, None
         self._is_parse_loss_success, self._temp_optimizer = True, None
+        asked = self._collect_specified_data["collect_landscape"]
+        self._of_landscape = {**DEFAULTS, **asked} if asked else None
+        self._landscape = SummaryLandscape(summary_dir, self._of_landscape["intervals"]) if asked else None
 
     def _check_specified(self, specified):
         for name in specified:
@@ -71,7 +75,9 @@ class SummaryCollector(Callback):
                     re.compile(value or "")
                 except re.error as error:
                     raise ValueError(f"For `collect_specified_data`, the value of `histogram_regular` is no regular expression: {error}.") from None
-            elif name != "collect_landscape":
+            elif name == "collect_landscape":
+                check_options(value)
+            else:
                 _check_type(name, value, bool)
 
     def _check_lineage(self, custom):
@@ -100,16 +106,31 @@ class SummaryCollector(Callback):
         if sum(isinstance(each, SummaryCollector) for each in getattr(several, "_callbacks", several)) > 1:
             raise ValueError("There are more than one SummaryCollector instance in callback list, but expected only one.")
 
+    def end(self, run_context):
+        told = run_context.original_args()
+        if self._landscape is not None and told.get("mode") == "train":
+            asked = [self._of_landscape[name] for name in ("unit", "num_samples", "landscape_size", "create_landscape")]
+            self._landscape.save_metadata(told.batch_num, *asked)
+
+    def epoch_end(self, run_context):
+        self._keep_parameters(run_context.original_args(), "epoch")
+
+    def _keep_parameters(self, told, unit):
+        """What a landscape needs of this step or epoch."""
+        asked, now = self._of_landscape, told.cur_epoch_num if unit == "epoch" else told.cur_step_num
+        if asked and told.get("mode") == "train" and asked["unit"] == unit and any(now in each for each in asked["intervals"] or ()):
+            self._landscape.save_loss_and_model_params(now, unit, told.network, number(step_loss(told.net_outputs)))
+
     def step_end(self, run_context):
         told = run_context.original_args()
+        self._keep_parameters(told, "step")
         if told.cur_step_num % self._freq and told.cur_step_num != 1:
             return
         loss = self._get_loss(told) if self._collect_specified_data["collect_metric"] else None
         if loss is not None:
             self._record.add_value("scalar", "loss", loss)
         self._collect_input_data(told)
-        for parameter in self._parameters(told):
-            self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
+        self._collect_histogram(told)
         self._record.record(told.cur_step_num)
 
     def _collect_input_data(self, told):
@@ -158,12 +179,12 @@ class SummaryCollector(Callback):
                 self._record.add_value("scalar", f"eval/{name}", Tensor(value))
         self._record.record(told.cur_epoch_num)
 
-    def _parameters(self, told):
-        pattern = self._collect_specified_data["histogram_regular"]
-        trainable = told.network.trainable_params()
-        if pattern is None:
-            return trainable[:5] if self._collect_specified_data["collect_metric"] else []
-        return [each for each in trainable if re.match(pattern, each.name)]
+    def _collect_histogram(self, told):
+        """The optimizer's parameters that the pattern names, or the first five."""
+        optimizer, pattern = self._get_optimizer(told), self._collect_specified_data["histogram_regular"]
+        parameters = [] if optimizer is None or pattern is False else list(optimizer.parameters)
+        for each in parameters[:5] if pattern is None else [each for each in parameters if re.match(pattern, each.name)]:
+            self._record.add_value("histogram", f"{each.name}/auto", each)
 
 
 def _nodes(dataset):

@@ -159,8 +159,11 @@ class SummaryRecord:
         self._mode = mode
 
     def add_value(self, plugin, name, value):
-        """A value that the next record() writes: plugin is scalar, image, tensor or histogram."""
+        """A value that the next record() writes: plugin is scalar, image, tensor, histogram or landscape."""
         if plugin in ("graph", "train_lineage", "eval_lineage", "dataset_graph", "custom_lineage_data", "explainer"):
+            return
+        if plugin == "landscape":
+            self._values.append(wire.bytes_field(1, name) + wire.bytes_field(10, value.message()))
             return
         if plugin not in _KINDS:
             raise ValueError(f"No such plugin of {plugin!r}")

@@ -13,7 +13,7 @@ _EULER = float(np.euler_gamma)
 
 def uniform(seed, shape):
     """Numbers in (0, 1)."""
-    return _v.P.Maximum()(_v.P.UniformReal(seed)(shape), _TINY)
+    return _v.P.Maximum()(_v.drawing(_v.P.UniformReal, seed)(shape), _TINY)
 
 
 class _Located(Parametric):
@@ -69,7 +69,7 @@ class Normal(_Located):
         return _normal_divergence(other, own)
 
     def numbers(self, shape, mean, sd):
-        return mean + sd * _v.P.StandardNormal(self._seed)(shape)
+        return mean + sd * _v.drawing(_v.P.StandardNormal, self._seed)(shape)
 
 
 @functions
@@ -106,7 +106,7 @@ class Uniform(Parametric):
         return _v.where(inside, _v.log(high_b - low_b) - _v.log(high - low), math.inf)
 
     def numbers(self, shape, low, high):
-        return low + (high - low) * _v.P.UniformReal(self._seed)(shape)
+        return low + (high - low) * _v.drawing(_v.P.UniformReal, self._seed)(shape)
 
 
 @functions
@@ -191,7 +191,7 @@ class Gamma(Parametric):
         return (shape - shape_b) * _v.digamma(shape) + logs + shape * (rate_b / rate - 1)
 
     def numbers(self, shape, concentration, rate):
-        return _v.P.Gamma(seed=self._seed)(shape, concentration, rate)
+        return _v.drawing(_v.P.Gamma, self._seed)(shape, concentration, rate)
 
 
 def _log_beta(one, zero):
@@ -236,8 +236,8 @@ class Beta(Parametric):
 
     def numbers(self, shape, one, zero):
         unit = _v.like(one, 1.0)
-        first = _v.P.Gamma(seed=self._seed)(shape, one, unit)
-        second = _v.P.Gamma(seed=self._seed + 1)(shape, zero, unit)
+        first = _v.drawing(_v.P.Gamma, self._seed)(shape, one, unit)
+        second = _v.drawing(_v.P.Gamma, self._seed + 1)(shape, zero, unit)
         return first / (first + second)
 
 

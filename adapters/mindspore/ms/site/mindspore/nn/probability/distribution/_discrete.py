@@ -48,7 +48,7 @@ class Bernoulli(Parametric):
         return probs * _v.log(probs / probs_b) + (1 - probs) * (_v.log1p(-probs) - _v.log1p(-probs_b))
 
     def numbers(self, shape, probs):
-        return _v.cast(_v.P.UniformReal(self._seed)(shape) < probs, self._dtype)
+        return _v.cast(_v.drawing(_v.P.UniformReal, self._seed)(shape) < probs, self._dtype)
 
 
 @functions
@@ -124,7 +124,7 @@ class Poisson(Parametric):
         return rate
 
     def numbers(self, shape, rate):
-        return _v.P.Poisson(seed=self._seed)(shape, rate)
+        return _v.drawing(_v.P.Poisson, self._seed)(shape, rate)
 
 
 @functions
@@ -182,5 +182,5 @@ class Categorical(Parametric):
         shape, (probs,) = self._draws(args, kwargs)
         count = int(np.prod(shape[: len(shape) - probs.ndim]))
         flat = probs.reshape((-1, probs.shape[-1]))
-        drawn = _v.P.Multinomial(seed=self._seed)(flat, count)
+        drawn = _v.drawing(_v.P.Multinomial, self._seed)(flat, count)
         return _v.cast(drawn.T.reshape(shape[:-1]), self._dtype)

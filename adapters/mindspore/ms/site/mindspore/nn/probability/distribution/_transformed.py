@@ -114,7 +114,7 @@ class LogNormal(_Both):
         return _continuous._normal_divergence(other, own)
 
     def numbers(self, shape, loc, scale):
-        return _v.exp(loc + scale * _v.P.StandardNormal(self._seed)(shape))
+        return _v.exp(loc + scale * _v.drawing(_v.P.StandardNormal, self._seed)(shape))
 
 
 @functions
