@@ -45,8 +45,8 @@ class Project {
 };
 
 /// The files to parse, as indices: those that name a framework, and those that import one of them, directly or not
-/// (selection.cpp).
-std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths);
+/// (selection.cpp); with `imported` also those that one of them imports.
+std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths, bool imported);
 
 /// Frameworks and packages whose names are theirs even inside a tree that holds a folder of the same name.
 bool is_framework(std::string_view dotted);

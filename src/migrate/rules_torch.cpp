@@ -1,4 +1,7 @@
 // PyTorch scripts become MindSpore scripts (--to mindspore): the rules' rows; what they do lies in torch_*.cpp.
+#include <algorithm>
+#include <array>
+
 #include "migrate/torch_file.h"
 
 namespace cairn::migrate {
@@ -10,9 +13,23 @@ bool imports_from(const Module& module, std::string_view package) {
   return false;
 }
 
+// A file without PyTorch's name whose functions scripts of PyTorch call with tensors: it names methods that only those have.
+bool is_given_tensors(const Context& file) {
+  const Project& project = file.project;
+  const auto& importers = project.importers(project.index_of(&file.module));
+  if (std::none_of(importers.begin(), importers.end(),
+                   [&](size_t index) { return imports_from(*project.modules()[index], "torch"); }))
+    return false;
+  static constexpr std::array words = {".size(",    ".detach(", ".cpu(",        ".unsqueeze(", ".view(",
+                                       ".permute(", ".topk(",   ".parameters(", ".expand_as("};
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return file.module.text().find(word) != std::string::npos; });
+}
+
 // All rules of a script at once, because lines move under each other's edits.
 void to_mindspore(Context& file, const Rule&) {
-  if (!imports_from(file.module, "torch") && !imports_from(file.module, "torchvision")) return;
+  if (!imports_from(file.module, "torch") && !imports_from(file.module, "torchvision") && !is_given_tensors(file))
+    return;
   if (imports_from(file.module, "mindspore")) {
     file.find(kTorchMissing, 0, Severity::note, "the script uses MindSpore already",
               "what is left of PyTorch in it is for a person to rewrite");

@@ -373,7 +373,7 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
 
   std::unique_ptr<Executor> executor = make_pool(options.jobs > 0 ? options.jobs : available_threads());
   std::vector<Script> scripts;
-  for (size_t i : scripts_to_parse(result.files, project)) {
+  for (size_t i : scripts_to_parse(result.files, project, options.to == Target::mindspore)) {
     FileResult& file = result.files[i];
     if (file.path.ends_with(".py") || file.path.ends_with(".pyw") || file.path.ends_with(".ipynb"))
       scripts.push_back({i, {}, nullptr, nullptr});

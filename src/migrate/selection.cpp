@@ -52,7 +52,7 @@ std::vector<std::string> imported_modules(std::string_view text) {
 
 }  // namespace
 
-std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths) {
+std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const Project& paths, bool imported) {
   std::vector<size_t> chosen, candidates;
   std::vector<std::vector<std::string>> imports(files.size());
   std::unordered_map<std::string, size_t> index;
@@ -82,6 +82,13 @@ std::vector<size_t> scripts_to_parse(const std::vector<FileResult>& files, const
         }
     }
   }
+  for (size_t k = 0; imported && k < chosen.size(); ++k)
+    for (const std::string& module : imported_modules(files[chosen[k]].before))
+      if (auto found = index.find(paths.find(files[chosen[k]].path, module));
+          found != index.end() && !taken[found->second] && files[found->second].path.ends_with(".py")) {
+        taken[found->second] = 1;
+        chosen.push_back(found->second);
+      }
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }

@@ -199,6 +199,7 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
 std::string columns_of(TorchFile& torch, NodeId dataset) {
   const Syntax& syntax = torch.syntax;
   size_t count = 0;
+  bool several = false;  // items with labels and without: a loop over the batches tells
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
     if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
       std::vector<NodeId> made = assigned(torch, dataset);
@@ -209,11 +210,13 @@ std::string columns_of(TorchFile& torch, NodeId dataset) {
     const Syntax& its = value.module->syntax();
     for (NodeId item : returned_items(its, value.node)) {
       Kind kind = its.kind(item);
-      count = kind == Kind::expression_list || kind == Kind::tuple ? its.children(item).size() : 1;
+      const size_t parts = kind == Kind::expression_list || kind == Kind::tuple ? its.children(item).size() : 1;
+      several = several || (count != 0 && count != parts);
+      count = std::max(count, parts);
     }
   }
   for (NodeId batch : batches_of(torch, dataset))
-    if (count == 0) count = syntax.kind(batch) == Kind::identifier ? 0 : syntax.children(batch).size();
+    if (syntax.kind(batch) != Kind::identifier && (count == 0 || several)) count = syntax.children(batch).size();
   if (count == 1) return "['data']";
   if (count <= 2) return "['data', 'label']";
   std::string names;

@@ -153,20 +153,57 @@ bool is_open_file(TorchFile& torch, NodeId node) {
                      [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::with; });
 }
 
+bool some_script_holds(TorchFile& torch, std::string_view words) {
+  const auto& modules = torch.file.project.modules();
+  return std::any_of(modules.begin(), modules.end(),
+                     [&](const auto& one) { return one->text().find(words) != std::string::npos; });
+}
+
 // Whether an optimizer's parameters come from several networks, whose names may meet.
 bool of_several_networks(TorchFile& torch, NodeId node, int depth = 0) {
   const Syntax& syntax = torch.syntax;
-  std::set<std::string_view> owners;
+  std::set<std::string_view> owners, loops;
   for (NodeId at = node; node != kNoNode && at < syntax[node].after; ++at) {
     NodeId callee = syntax.child(at, Field::function);
     if (syntax.kind(at) == Kind::call && syntax.text(syntax.child(callee, Field::attribute)) == "parameters")
       owners.insert(syntax.text(syntax.child(callee, Field::object)));
+    if (syntax.kind(at) == Kind::for_in_clause) loops.insert(syntax.text(syntax.child(at, Field::left)));
   }
-  if (owners.size() > 1 || syntax.kind(node) != Kind::identifier || depth > 2) return owners.size() > 1;
+  // Parameters that are made alone, or in cells that are added by name, have one name until they are told apart.
+  const bool single =
+      node != kNoNode && (torch.file.holds(node, "Parameter(") || some_script_holds(torch, ".add_module("));
+  const bool several = owners.size() > 1 || std::any_of(loops.begin(), loops.end(), [&](std::string_view name) {
+                         return owners.contains(name);  // p for net in nets for p in net.parameters()
+                       });
+  if (several || single || syntax.kind(node) != Kind::identifier || depth > 2) return several || single;
   uint32_t scope = kNoScope;
   for (uint32_t index : torch.file.module.lookup(syntax.text(node), node, scope))
     if (of_several_networks(torch, torch.file.module.bindings()[index].value, depth + 1)) return true;
   return false;
+}
+
+// A sum of lists or shapes: list(x.shape[:-1]) + [n].
+bool is_listed(const Syntax& syntax, NodeId sum) {
+  for (NodeId part : syntax.children(sum)) {
+    const Kind kind = syntax.kind(part);
+    const std::string_view callee = syntax.text(syntax.child(part, Field::function));
+    const std::string_view text = syntax.text(part);
+    if (kind == Kind::list || kind == Kind::tuple || callee == "list" || callee == "tuple" ||
+        callee.ends_with(".size") ||
+        (kind == Kind::subscript && text.find(".shape[") != text.npos && text.find(':') != text.npos) ||
+        (kind == Kind::binary_operator && is_listed(syntax, part)) || text.ends_with(".shape"))
+      return !text.starts_with("len(");
+  }
+  return false;
+}
+
+// Whether a size may be a tuple as well as a number.
+bool may_be_tuple(TorchFile& torch, NodeId node) {
+  const auto known = torch.file.resolver.literals(torch.file.module, node);
+  return std::any_of(known.begin(), known.end(), [](const auto& one) {
+    const Kind kind = one.first->syntax().kind(one.second);
+    return kind == Kind::tuple || kind == Kind::list;
+  });
 }
 
 // What a transform makes of an argument; the plain text where it does not apply.
@@ -196,6 +233,7 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
     if (kind == Kind::tuple || kind == Kind::list) return text;
     if (kind == Kind::attribute || kind == Kind::identifier) return text;  // x.shape, size
     if (kind == Kind::call) return text;                                   // x.size()
+    if (kind == Kind::binary_operator && is_listed(syntax, inner)) return text;
     if (node != kNoNode && kind != Kind::list_splat) return "(" + text + ",)";
     if (kind == Kind::list_splat) return "(" + text + ",)";
     return "(" + text + ")";
@@ -208,6 +246,7 @@ std::string transformed(TorchFile& torch, std::string_view how, NodeId node, con
   }
   if (how == "square") {
     if (parts.size() == 2) return part(0) + " * " + part(1);
+    if (node != kNoNode && may_be_tuple(torch, inner)) return "area_of(" + text + ")";
     std::string operand = kind == Kind::integer || kind == Kind::identifier ? text : "(" + text + ")";
     return operand + " * " + operand;
   }
@@ -344,7 +383,7 @@ void write_gap(TorchFile& torch, Rewrite& rewrite, Span gap, std::string by, boo
     }
   }
   size_t close = by.rfind(')');
-  if (breaks && last && close != by.npos && old.find(')') != old.npos && old.find('=') == old.npos) {
+  if (breaks && !first && last && close != by.npos && old.find(')') != old.npos && old.find('=') == old.npos) {
     if (close > 0) rewrite.insert(gap.begin, by.substr(0, close), -(int64_t{1} << 40) + size);
     if (close + 1 < by.size()) rewrite.insert(gap.end, by.substr(close + 1), -(int64_t{1} << 40) + size);
     return;
@@ -441,6 +480,32 @@ std::string_view loop_over(const Syntax& syntax, NodeId variable) {
 
 bool is_loop_variable(const Syntax& syntax, NodeId node) { return !loop_over(syntax, node).empty(); }
 
+// A variable of a function or script around the one that changes it in place.
+bool is_outer_variable(TorchFile& torch, NodeId node) {
+  uint32_t scope = kNoScope;
+  if (torch.syntax.kind(node) != Kind::identifier) return false;
+  torch.file.module.lookup(torch.syntax.text(node), node, scope);
+  const NodeId function = torch.syntax.ancestor(node, Kind::function_definition);
+  return scope != kNoScope && function != kNoNode && torch.file.module.scopes()[scope].node != function &&
+         torch.file.module.scopes()[scope].node < function;
+}
+
+// A variable that stands for an entry of a dictionary of states: buffer = state["momentum"].
+bool is_entry(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  uint32_t scope = kNoScope;
+  if (syntax.kind(node) != Kind::identifier) return false;
+  for (uint32_t index : torch.file.module.lookup(syntax.text(node), node, scope)) {
+    NodeId made = torch.file.module.bindings()[index].value;
+    if (syntax.kind(made) == Kind::expression_list || syntax.kind(made) == Kind::tuple) made = syntax.first(made);
+    std::string key;
+    if (syntax.kind(made) == Kind::subscript && string_value(syntax, syntax.child(made, Field::subscript), key) &&
+        syntax.text(syntax.child(made, Field::value)).find("state") != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
 bool is_data_of_parameter(const Syntax& syntax, NodeId node) {
   if (syntax.kind(node) == Kind::attribute)
     return syntax.text(syntax.child(node, Field::attribute)) == "data" &&
@@ -461,6 +526,23 @@ NodeId owner_of_gradient(const Syntax& syntax, NodeId node) {
   std::string_view member = syntax.text(syntax.child(node, Field::attribute));
   NodeId object = syntax.child(node, Field::object);
   return (member == "data" || member == "detach") && is_gradient(syntax, object) ? object : kNoNode;
+}
+
+// A variable that holds a tensor and no parameter: made by a function as torch.empty.
+bool is_plain_tensor(TorchFile& torch, NodeId node) {
+  const Syntax& syntax = torch.syntax;
+  uint32_t scope = kNoScope;
+  if (syntax.kind(node) != Kind::identifier) return false;
+  const std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
+  return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
+    const NodeId made = torch.file.module.bindings()[index].value;
+    if (made == kNoNode || syntax.kind(made) != Kind::call ||
+        syntax.text(made).find("requires_grad") != std::string::npos)
+      return false;
+    for (const ApiName& name : torch.file.resolver.names(torch.file.module, syntax.child(made, Field::function)))
+      if (name.name.starts_with("torch.") && name.name.find('.', 6) == name.name.npos) return true;
+    return false;
+  });
 }
 
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
@@ -484,7 +566,7 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
              is_loop_variable(syntax, syntax.child(syntax.child(call, Field::function), Field::object))) {
       const std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
       target = "$self.requires_grad = " + (arguments.empty() ? "True" : torch.rendered(arguments[0]));
-    } else if (name.ends_with(":parameters") && is_iterated(syntax, call) && torch.file.holds("requires_grad"))
+    } else if (name.ends_with(":parameters") && is_iterated(syntax, call) && some_script_holds(torch, "requires_grad"))
       target = "parameters_of($self)";
     if (assigns && !is_statement(syntax, call)) {  // its value alone; a variable that it changes stays as it was
       if (!target.starts_with("$self = ")) return false;
@@ -502,10 +584,21 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
       found.given["root"] = syntax.span(root);
       const char* set = is_gradient(syntax, root)            ? ""
                         : is_data_of_parameter(syntax, root) ? ".set_data("
-                        : is_loop_variable(syntax, root)     ? ".assign_value("
-                                                             : "";
+                        : is_loop_variable(syntax, root) || is_entry(torch, root) || is_outer_variable(torch, root)
+                            ? ".assign_value("
+                            : "";
       target = *set ? "$root" + (set + target.substr(8)) + ")" : "$root" + target.substr(5);
     }
+    for (std::string_view owner : {"$self", "$tensor"})
+      if (const std::string set = std::string(owner) + ".set_data("; target.starts_with(set)) {
+        auto node = found.nodes.find(owner.substr(1));
+        const NodeId changed =
+            node == found.nodes.end() ? syntax.child(syntax.child(call, Field::function), Field::object) : node->second;
+        if (!is_plain_tensor(torch, changed)) continue;
+        const bool lazy = target.find("initializer(") != target.npos;
+        target = std::string(owner) + ".assign_value(" + target.substr(set.size());
+        if (lazy) target.insert(target.size() - 1, ".init_data()");
+      }
     auto pieces = expand(torch, found, target);
     if (!pieces) return false;
     enclose(syntax, *pieces);
@@ -520,8 +613,8 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
   return true;
 }
 
-// np.finfo(x).eps: what a library other than PyTorch gives.
-bool begins_with_library(TorchFile& torch, NodeId node) {
+// np.finfo(x).eps, digits.data of digits = load_digits(): what a library other than PyTorch gives.
+bool begins_with_library(TorchFile& torch, NodeId node, int depth = 0) {
   const Syntax& syntax = torch.syntax;
   for (;;) {
     Kind kind = syntax.kind(node);
@@ -529,14 +622,28 @@ bool begins_with_library(TorchFile& torch, NodeId node) {
       node = syntax.child(node, Field::object);
     else if (kind == Kind::call)
       node = syntax.child(node, Field::function);
+    else if (kind == Kind::subscript)
+      node = syntax.child(node, Field::value);
     else
       break;
   }
-  const auto& imports = torch.file.module.imports();
-  return syntax.kind(node) == Kind::identifier && std::any_of(imports.begin(), imports.end(), [&](const Import& one) {
-           return one.alias == syntax.text(node) &&
-                  (one.module == "numpy" || one.module == "math" || one.module == "random");
-         });
+  if (syntax.kind(node) != Kind::identifier || depth > 3) return false;
+  uint32_t scope = kNoScope;
+  const std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
+  return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
+    const Binding& one = torch.file.module.bindings()[index];
+    const std::string& from = one.module;
+    if (one.how == Bound::import || one.how == Bound::from_import) {
+      static constexpr std::array libraries = {"numpy", "math",       "pandas", "scipy", "sklearn",  "PIL",
+                                               "cv2",   "matplotlib", "json",   "os",    "argparse", "re"};
+      const std::string first = from.substr(0, from.find('.'));
+      return (depth == 0 && first == "random") ||
+             std::find(libraries.begin(), libraries.end(), first) != libraries.end();
+    }
+    const bool made = one.how == Bound::assigned &&
+                      (syntax.kind(one.value) == Kind::call || syntax.kind(one.value) == Kind::attribute);
+    return made && begins_with_library(torch, one.value, depth + 1);
+  });
 }
 
 // The names by which a call may be known in the table: by what it calls, by the class of its receiver, by a method that only
@@ -576,7 +683,8 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   for (NodeId argument : syntax.children(syntax.child(call, Field::arguments)))
     if (syntax.kind(argument) == Kind::keyword_argument) {
       std::string_view word = syntax.text(syntax.child(argument, Field::name));
-      keyword = keyword || word == "dim" || word == "keepdim";
+      keyword =
+          keyword || word == "dim" || word == "keepdim" || (word == "alpha" && (method == "add" || method == "sub"));
     }
   if (tensor || keyword || is_torch_method(method)) {
     found.push_back("torch.Tensor:" + method);
@@ -598,13 +706,20 @@ bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string
   const Syntax& syntax = torch.syntax;
   NodeId callee = syntax.child(call, Field::function);
   if (syntax.kind(callee) != Kind::identifier || names.size() < 2 || is_imported(torch, callee)) return false;
+  const std::vector<NodeId> given = syntax.children(syntax.child(call, Field::arguments));
+  if (given.size() == 2 && std::all_of(names.begin(), names.end(), [](const std::string& name) {
+        return name.ends_with("Loss:__call__");
+      })) {  // some of them take labels
+    torch.replace(kTorchNames, given[1], "as_labels(" + torch.rendered(given[1]) + ")", "labels have 32 bits");
+    return true;
+  }
   if (!syntax.children(syntax.child(call, Field::arguments)).empty())
     torch.leave(call, shown(names[0]), "it may be " + shown(names[1]) + " as well: write a call for each");
   return true;
 }
 
 void rewrite_call(TorchFile& torch, NodeId call) {
-  if (rewrite_leaf(torch, call)) return;
+  if (rewrite_leaf(torch, call) || rewrite_named(torch, call)) return;
   const std::vector<std::string> names = call_names(torch, call);
   if (keeps_variable(torch, call, names)) return;
   for (const std::string& name : names) {
@@ -638,7 +753,8 @@ std::string value_target(const std::string& name) {
     if (!row.call) return row.target;
     size_t open = row.target.find('(');
     std::string callee = row.target.substr(0, open);
-    if (open != callee.npos && callee.find_first_of("$ {") == callee.npos) return callee;
+    const bool function = row.target.compare(open == callee.npos ? 0 : open, 7, "(lambda") == 0;  // needs its arguments
+    if (open != callee.npos && callee.find_first_of("$ {") == callee.npos && !function) return callee;
   }
   return "";
 }
@@ -656,121 +772,6 @@ bool in_import(const Syntax& syntax, NodeId node) {
     if (kind == Kind::block || kind == Kind::module) return false;
   }
   return false;
-}
-
-// The class names that an isinstance(), or a condition on the name of its class, gives the object whose text this is.
-std::vector<std::string> narrowed(TorchFile& torch, NodeId node, std::string_view object) {
-  const Syntax& syntax = torch.syntax;
-  const bool by_name = torch.file.holds(std::string(object) + ".__class__.__name__");  // classname.find("BatchNorm")
-  std::vector<std::string> found;
-  for (NodeId up = syntax.parent(node); up != kNoNode && found.empty(); up = syntax.parent(up)) {
-    if (syntax.kind(up) != Kind::if_statement && syntax.kind(up) != Kind::elif_clause) continue;
-    NodeId condition = syntax.child(up, Field::condition), body = syntax.child(up, Field::consequence);
-    if (body == kNoNode || node < body || node >= syntax[body].after) continue;
-    for (NodeId at = condition; at < syntax[condition].after; ++at) {
-      std::string word;
-      if (by_name && syntax.kind(at) == Kind::string && string_value(syntax, at, word))
-        found.push_back("torch.nn." + word);
-      if (syntax.kind(at) != Kind::call || syntax.text(syntax.child(at, Field::function)) != "isinstance") continue;
-      std::vector<NodeId> arguments = syntax.children(syntax.child(at, Field::arguments));
-      if (arguments.size() != 2 || syntax.text(arguments[0]) != object) continue;
-      std::vector<NodeId> classes = {arguments[1]};
-      if (syntax.kind(arguments[1]) == Kind::tuple) classes = syntax.children(arguments[1]);
-      for (NodeId klass : classes)
-        for (const ApiName& name : torch.file.resolver.names(torch.file.module, klass)) found.push_back(name.name);
-    }
-  }
-  return found;
-}
-
-// The name of a layer's parameter: gamma of a normalisation's weight, embedding_table of an embedding's.
-void rewrite_parameter(TorchFile& torch, NodeId attribute) {
-  struct Row {
-    std::string_view klass, old_name, new_name;
-  };
-  static constexpr Row rows[] = {
-      {"Norm", "weight", "gamma"},
-      {"Norm", "bias", "beta"},
-      {"Norm", "running_mean", "moving_mean"},
-      {"Norm", "running_var", "moving_variance"},
-      {"Embedding", "weight", "embedding_table"},
-      {"PReLU", "weight", "w"},
-  };
-  const Syntax& syntax = torch.syntax;
-  NodeId object = syntax.child(attribute, Field::object), member = syntax.child(attribute, Field::attribute);
-  std::string_view name = syntax.text(member);
-  static constexpr std::string_view others[] = {"Norm", "Embedding", "PReLU"};
-  if (name == "in_features" || name == "out_features") {  // of a Linear, which a network of others may hold as well
-    const Values values = torch.file.resolver.values(torch.file.module, object);
-    const bool own =
-        std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is == Value::Is::object; });
-    if (syntax.text(object) != "self" && !own)
-      torch.replace(kTorchNames, member, name == "in_features" ? "in_channels" : "out_channels",
-                    "a layer's attribute has another name");
-    return;
-  }
-  if (name != "weight" && name != "bias" && name != "running_mean" && name != "running_var") return;
-  std::vector<std::string> classes = narrowed(torch, attribute, syntax.text(object));
-  if (classes.empty())
-    for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
-      if (value.is == Value::Is::instance) classes.push_back(canonical(value.name).name);
-  for (const Row& row : rows)
-    if (row.old_name == name && !classes.empty() &&
-        std::all_of(classes.begin(), classes.end(), [&](const std::string& one) {
-          return one.starts_with("torch.nn.") && one.find(row.klass) != one.npos;
-        })) {
-      torch.replace(kTorchNames, member, std::string(row.new_name), "a layer's parameter has another name");
-      return;
-    }
-  const bool mixed = std::any_of(classes.begin(), classes.end(), [](const std::string& one) {
-    return std::any_of(std::begin(others), std::end(others),
-                       [&](std::string_view each) { return one.find(each) != one.npos; });
-  });
-  if (mixed && (name == "weight" || name == "bias") && syntax[attribute].field != Field::left)
-    torch.replace(kTorchNames, attribute, fmt::format("{}_of({})", name, torch.rendered(object)),
-                  "layers of several classes name this parameter each in their way");
-}
-
-// optimizer.param_groups[0]["lr"], read or set.
-bool rewrite_rate(TorchFile& torch, NodeId attribute) {
-  const Syntax& syntax = torch.syntax;
-  if (syntax.kind(attribute) != Kind::attribute ||
-      syntax.text(syntax.child(attribute, Field::attribute)) != "param_groups")
-    return false;
-  NodeId group = syntax.parent(attribute), rate = syntax.parent(group);
-  std::string optimizer = torch.rendered(syntax.child(attribute, Field::object));
-  if (syntax.kind(group) == Kind::for_statement && syntax[attribute].field == Field::right) {
-    // for group in optimizer.param_groups: group["lr"] = rate
-    std::vector<NodeId> body = syntax.children(syntax.child(group, Field::body));
-    std::string target = torch.file.text(syntax.child(group, Field::left));
-    NodeId assignment = body.size() == 1 ? syntax.first(body[0]) : kNoNode;
-    std::string_view left = syntax.text(syntax.child(assignment, Field::left));
-    if (syntax.kind(assignment) == Kind::assignment && (left == target + "['lr']" || left == target + "[\"lr\"]")) {
-      std::string value = torch.rendered(syntax.child(assignment, Field::right));
-      torch.replace(kTorchNames, group, fmt::format("set_rates({}, {})", optimizer, value),
-                    "the learning rates are parameters of the optimizer");
-      torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
-      return true;
-    }
-  }
-  std::string_view ending = syntax.text(rate).substr(syntax[attribute].end - syntax[attribute].begin);
-  if (syntax.kind(rate) != Kind::subscript || (ending != "[0]['lr']" && ending != "[0][\"lr\"]")) {
-    torch.leave(attribute, "torch.optim.Optimizer.param_groups",
-                "the learning rate is " + optimizer + ".learning_rate, a parameter that set_data() changes");
-    return true;
-  }
-  NodeId up = syntax.parent(rate);
-  if (syntax.kind(up) == Kind::assignment && syntax[rate].field == Field::left) {
-    std::string value = torch.rendered(syntax.child(up, Field::right));
-    torch.replace(kTorchNames, up,
-                  fmt::format("{}.learning_rate.set_data(ms.Tensor({}, ms.float32))", optimizer, value),
-                  "the learning rate is a parameter of the optimizer");
-  } else {
-    torch.replace(kTorchNames, rate, optimizer + ".learning_rate.asnumpy().item()",
-                  "the learning rate is a parameter of the optimizer");
-  }
-  torch.note(attribute, "torch.optim.Optimizer.param_groups", "migrated by a combination");
-  return true;
 }
 
 // torch.backends.cudnn.benchmark = True
@@ -796,8 +797,9 @@ bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
   std::string_view inner = syntax.text(syntax.child(object, Field::attribute));
   const bool unknown = (syntax.kind(object) == Kind::identifier || inner == "weight" || inner == "bias") &&
                        torch.file.resolver.values(torch.file.module, object).empty();
-  if (member != "data" || !(unknown || is_gradient(syntax, object) ||
-                            torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
+  if (member != "data" || begins_with_library(torch, object) ||
+      !(unknown || is_gradient(syntax, object) ||
+        torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
     return false;
   Match found{nullptr, {{"self", syntax.span(object)}}, {}};
   write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
@@ -838,7 +840,7 @@ bool rewrite_part(TorchFile& torch, NodeId node) {
 
 void rewrite_name(TorchFile& torch, NodeId node) {
   const Syntax& syntax = torch.syntax;
-  if (rewrite_part(torch, node)) return;
+  if (rewrite_part(torch, node) || is_named_argument(torch, node)) return;
   if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "device" &&
       syntax.text(node).starts_with("next("))  // next(net.parameters()).device
     return torch.replace(kTorchNames, node, "ms.get_context('device_target')", "one device here");
@@ -849,6 +851,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
   bool bound = syntax[node].field == Field::left || syntax[node].field == Field::name;
   if (is_keyword || (bound && syntax.kind(node) == Kind::identifier)) return;
   const bool called = syntax.kind(up) == Kind::call && syntax[node].field == Field::function;
+  const bool set = syntax.kind(up) == Kind::assignment && syntax[node].field == Field::left;
   for (const Value& value : Values(torch.file.resolver.values(torch.file.module, node))) {
     bool method = value.is == Value::Is::method;
     if ((value.is != Value::Is::named && !method) || (method && syntax.kind(node) != Kind::attribute)) continue;
@@ -866,7 +869,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     if (method) {
       for (const std::string& one : lookups(name))
         for (const TorchRow& row : torch_rows(one))
-          if (!row.call && !called) return replace_attribute(torch, node, row, name);
+          if (!row.call && !called && !set) return replace_attribute(torch, node, row, name);
       continue;
     }
     std::string target = value_target(name);

@@ -27,6 +27,22 @@ std::vector<std::string> sorted_imports(const std::set<std::string>& lines) {
   return rows;
 }
 
+// The first statement of a file that is no text and no import of the future.
+NodeId first_statement(const Syntax& syntax) {
+  for (NodeId statement : syntax.children(0))
+    if (syntax.kind(statement) != Kind::future_import_statement && syntax.kind(syntax.first(statement)) != Kind::string)
+      return statement;
+  return kNoNode;
+}
+
+// Whether a file imports a module by this name outside of functions.
+bool imports_at_top(const Module& module, std::string_view name, std::string_view line) {
+  return std::any_of(module.imports().begin(), module.imports().end(), [&](const Import& import) {
+    return import.alias == name && line.starts_with(import.module) && import.member.empty() &&
+           module.syntax().parent(import.statement) == 0;
+  });
+}
+
 bool before(const Edit& a, const Edit& b) {
   if (a.begin != b.begin) return a.begin < b.begin;
   if ((a.begin == a.end) != (b.begin == b.end)) return a.begin == a.end;
@@ -321,14 +337,12 @@ void TorchFile::write_imports() {
       todo.insert(needs_.begin(), needs_.end());
       needs_ = std::move(before);
     } else if (std::string_view module = mindspore_module(name); module.find(" as ") != module.npos || module == name) {
-      bool there = std::any_of(file.module.imports().begin(), file.module.imports().end(), [&](const Import& import) {
-        return import.alias == name && module.starts_with(import.module) && import.member.empty();
-      });
-      if (!there) lines.insert("import " + std::string(module));
+      if (!imports_at_top(file.module, name, module)) lines.insert("import " + std::string(module));
     } else {
       from[std::string(module)].insert(name);
     }
   }
+  if (place == kNoNode) place = first_statement(syntax);
   if (place == kNoNode) return;
   const bool runs = main_guard(syntax) != kNoNode ||
                     std::any_of(file.changes.begin(), file.changes.end(),

@@ -132,8 +132,21 @@ bool is_gradient_call(TorchFile& torch, NodeId call);
 void rewrite_gradients(TorchFile& torch);
 /// x.requires_grad_() and x.requires_grad = True where the script reads x.grad: x becomes a parameter.
 bool rewrite_leaf(TorchFile& torch, NodeId node);
+/// getattr(torch.optim, name) where only the run knows the name (torch_named.cpp).
+bool rewrite_named(TorchFile& torch, NodeId call);
+/// The module or class that such a call is about.
+bool is_named_argument(TorchFile& torch, NodeId node);
+/// The name of a layer's parameter, and optimizer.param_groups[0]["lr"] (torch_attributes.cpp).
+void rewrite_parameter(TorchFile& torch, NodeId attribute);
+bool rewrite_rate(TorchFile& torch, NodeId attribute);
+/// An optimizer of a class that the script derives from torch.optim.Optimizer: its step() is its own.
+bool is_own_optimizer(TorchFile& torch, NodeId object);
 /// Puts the networks that a script makes into training mode (torch_modes.cpp).
 void begin_in_training(TorchFile& torch);
+/// with torch.no_grad(): and its like go (torch_contexts.cpp).
+bool is_idle_context(TorchFile& torch, NodeId expression);
+void drop_context(TorchFile& torch, NodeId statement);
+void drop_decorator(TorchFile& torch, NodeId decorator);
 /// Whether gradients lie beside the parameters, as x.grad: some script of the project names them.
 bool keeps_gradients(TorchFile& torch);
 /// Whether the training code is about this call: it is none of the table's.

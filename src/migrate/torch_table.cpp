@@ -197,7 +197,7 @@ std::string_view mindspore_module(std::string_view name) {
   };
   if (name == "ms") return "mindspore as ms";
   if (name == "np") return "numpy as np";
-  static constexpr std::array plain = {"math", "copy", "os", "json", "gzip", "pickle", "shutil"};
+  static constexpr std::array plain = {"math", "copy", "os", "json", "gzip", "pickle", "shutil", "collections"};
   if (std::find(plain.begin(), plain.end(), name) != plain.end()) return name;
   for (const auto& [module, names] : modules)
     if (std::find(names.begin(), names.end(), name) != names.end() && !name.empty()) return module;

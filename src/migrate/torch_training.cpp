@@ -3,167 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 
-#include "migrate/torch_file.h"
+#include "migrate/torch_events.h"
 
 namespace cairn::migrate {
 namespace {
-
-enum class Does : uint8_t { nothing, zero, backward, step, clip, clip_value, idle };
-
-struct Event {
-  Does does;
-  NodeId call, statement;
-  NodeId subject;        // the loss of backward(), the optimizer of the others; kNoNode for all optimizers
-  std::string receiver;  // the optimizer's text
-};
-
-using Names = std::set<std::string>;
-
-// ---- what a call is ----
-
-bool has_word(std::string_view text, std::string_view word) { return text.find(word) != text.npos; }
-
-NodeId object_of(const Syntax& syntax, NodeId call) {
-  NodeId callee = syntax.child(call, Field::function);
-  return syntax.kind(callee) == Kind::attribute ? syntax.child(callee, Field::object) : kNoNode;
-}
-
-std::string_view method_of(const Syntax& syntax, NodeId call) {
-  NodeId callee = syntax.child(call, Field::function);
-  return syntax.kind(callee) == Kind::attribute ? syntax.text(syntax.child(callee, Field::attribute)) : "";
-}
-
-bool is_optimizer(TorchFile& torch, NodeId object) {
-  if (torch.file.resolver.is_instance(torch.file.module, object, "torch.optim.Optimizer")) return true;
-  if (torch.file.resolver.is_instance(torch.file.module, object, "torch.optim.lr_scheduler")) return false;
-  std::string name = torch.file.text(object);
-  if (has_word(name, "sched")) return false;
-  return has_word(name, "opt") || torch.file.holds(name + ".zero_grad(");
-}
-
-bool is_scaler(TorchFile& torch, NodeId object) {
-  return torch.file.resolver.is_instance(torch.file.module, object, "torch.cuda.amp.GradScaler") ||
-         has_word(torch.file.text(object), "scaler");
-}
-
-NodeId only_argument(const Syntax& syntax, NodeId call) {
-  std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
-  return arguments.size() == 1 && syntax.kind(arguments[0]) != Kind::keyword_argument ? arguments[0] : kNoNode;
-}
-
-Event event_of(TorchFile& torch, NodeId call) {
-  const Syntax& syntax = torch.syntax;
-  Event event{Does::nothing, call, syntax.statement(call), kNoNode, ""};
-  NodeId object = object_of(syntax, call);
-  std::string_view method = method_of(syntax, call);
-  auto becomes = [&](Does does, NodeId subject) {
-    event.does = does;
-    event.subject = subject;
-    if (subject != kNoNode && does != Does::backward) event.receiver = torch.file.text(subject);
-    return event;
-  };
-  if (method == "clip_grad_norm_" || method == "clip_grad_norm" ||
-      torch.file.calls(call, "torch.nn.utils.clip_grad_norm_"))
-    return becomes(Does::clip, kNoNode);
-  if (method == "clip_grad_value_" || torch.file.calls(call, "torch.nn.utils.clip_grad_value_"))
-    return becomes(Does::clip_value, kNoNode);
-  if (object == kNoNode) return event;
-  if (method == "zero_grad") {
-    bool optimizer = is_optimizer(torch, object) && !is_module(torch, object);
-    return becomes(Does::zero, optimizer ? object : kNoNode);
-  }
-  if (method == "backward" && syntax.text(object) == "self") return event;  // a method of the class's own
-  if (method == "backward") {
-    NodeId subject = object;
-    if (syntax.kind(object) == Kind::call && method_of(syntax, object) == "scale" &&
-        only_argument(syntax, object) != kNoNode)
-      subject = only_argument(syntax, object);
-    return becomes(Does::backward, subject);
-  }
-  if (method == "step" && is_scaler(torch, object) && only_argument(syntax, call) != kNoNode)
-    return becomes(Does::step, only_argument(syntax, call));
-  if ((method == "update" || method == "unscale_") && is_scaler(torch, object)) return becomes(Does::idle, kNoNode);
-  if (method == "step" && is_optimizer(torch, object)) return becomes(Does::step, object);
-  return event;
-}
-
-// ---- names that code reads and sets ----
-
-bool is_part_of_name(const Syntax& syntax, NodeId node) {
-  NodeId up = syntax.parent(node);
-  return syntax[node].field == Field::attribute ||
-         (syntax.kind(up) == Kind::keyword_argument && syntax[node].field == Field::name);
-}
-
-// x in x = ..., x, y = ..., for x in ..., x += ...
-bool is_target(const Syntax& syntax, NodeId node, bool with_augmented) {
-  for (;;) {
-    NodeId up = syntax.parent(node);
-    Kind kind = syntax.kind(up);
-    if (syntax[node].field == Field::left)
-      return kind == Kind::assignment || kind == Kind::for_statement || kind == Kind::for_in_clause ||
-             (with_augmented && kind == Kind::augmented_assignment);
-    if (kind != Kind::pattern_list && kind != Kind::tuple_pattern && kind != Kind::list_pattern) return false;
-    node = up;
-  }
-}
-
-void add_targets(const Syntax& syntax, NodeId target, Names& names) {
-  target = syntax.unwrap(target);
-  if (syntax.kind(target) == Kind::identifier || syntax.kind(target) == Kind::attribute) {
-    names.insert(std::string(syntax.text(target)));
-    return;
-  }
-  for (NodeId part : syntax.children(target))
-    if (syntax.kind(target) != Kind::subscript || syntax[part].field == Field::value) add_targets(syntax, part, names);
-}
-
-Names sets(const Syntax& syntax, NodeId within) {
-  Names names;
-  for (NodeId node = within; node < syntax[within].after; ++node) switch (syntax.kind(node)) {
-      case Kind::assignment:
-      case Kind::augmented_assignment:
-      case Kind::for_statement: add_targets(syntax, syntax.child(node, Field::left), names); break;
-      case Kind::as_pattern_target:
-        for (NodeId part : syntax.children(node)) add_targets(syntax, part, names);
-        break;
-      case Kind::call:
-        if (is_in_place(syntax, node) && syntax.kind(syntax.parent(node)) == Kind::expression_statement)
-          add_targets(syntax, changed_in_place(syntax, node), names);
-        break;
-      default: break;
-    }
-  return names;
-}
-
-Names reads(const Syntax& syntax, NodeId within) {
-  Names names;
-  for (NodeId node = within; node < syntax[within].after; ++node) {
-    Kind kind = syntax.kind(node);
-    if (kind == Kind::attribute && !is_part_of_name(syntax, node)) names.insert(std::string(syntax.text(node)));
-    if (kind != Kind::identifier || is_part_of_name(syntax, node)) continue;
-    if (is_target(syntax, node, false)) continue;
-    names.insert(std::string(syntax.text(node)));
-  }
-  return names;
-}
-
-// The names through which gradients go: not what is read as x.detach().
-Names reads_with_gradient(const Syntax& syntax, NodeId within) {
-  Names cut;
-  for (NodeId node = within; node < syntax[within].after; ++node)
-    if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach")
-      cut.insert(std::string(syntax.text(syntax.child(node, Field::object))));
-  Names names = reads(syntax, within);
-  for (const std::string& name : cut) names.erase(name);
-  return names;
-}
-
-bool meets(const Names& a, const Names& b) {
-  return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
-}
 
 // ---- one function or the top of a script ----
 
@@ -180,6 +25,8 @@ class Training {
     Names stepped;
     for (size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
+      if (event.does == Does::hand || taker_) return true;
+      if (event.does == Does::step && is_own_optimizer(torch_, event.subject)) return true;
       if (event.does == Does::backward) {
         std::vector<std::string> optimizers = stepping(i);
         if (optimizers.empty() || optimizers.size() > 2 || loss_seed(event) != kNoNode) return true;
@@ -191,13 +38,19 @@ class Training {
     return false;
   }
 
+  /// The function is one that is given a loss with its gradients.
+  void take(const Taker& taker) { taker_ = taker; }
+
   // `all` are the optimizers of other functions that this one may name as well.
   void keep(Names all) { kept_ = true, elsewhere_ = std::move(all); }
   const Names& optimizers() const { return optimizers_; }
 
   void rewrite() {
     for (size_t i = 0; i < events_.size(); ++i)
-      if (events_[i].does == Does::backward) backward(i);
+      if (events_[i].does == Does::backward)
+        taker_ && taker_->backward == events_[i].call ? take_gradients(i) : backward(i);
+      else if (events_[i].does == Does::hand)
+        hand(i);
     for (const Event& event : events_) {
       NodeId statement = event.statement;
       switch (event.does) {
@@ -304,8 +157,8 @@ class Training {
 
   bool holds_event(NodeId statement) const {
     return std::any_of(events_.begin(), events_.end(), [&](const Event& event) {
-      return (event.does == Does::backward || event.does == Does::step) && event.call >= statement &&
-             event.call < syntax_[statement].after;
+      return (event.does == Does::backward || event.does == Does::step || event.does == Does::hand) &&
+             event.call >= statement && event.call < syntax_[statement].after;
     });
   }
 
@@ -429,31 +282,97 @@ class Training {
     return torch_.file.holds(std::string(syntax_.text(node)) + ".requires_grad");
   }
 
-  void note_carried(NodeId statement, const Region& region, Names& known, Names& found) const {
-    Kind kind = syntax_.kind(statement);
-    NodeId body = syntax_.child(statement, Field::body);
-    Names used = reads(syntax_, statement);
-    if (body != kNoNode && (kind == Kind::with_statement || kind == Kind::for_statement)) {
-      used.clear();
-      for (NodeId part : syntax_.children(statement))
-        if (part != body && syntax_[part].field != Field::left) used.merge(reads(syntax_, part));
+  // What a walk over a region knows of its names: those that are set on each path so far, and those set on some.
+  struct Walk {
+    const Region& region;
+    Names sure, perhaps, carried;
+  };
+
+  void walk_block(NodeId block, Walk& walk) const {
+    for (NodeId inner : syntax_.children(block)) note_carried(inner, walk);
+  }
+
+  void note_reads(const Names& used, Walk& walk) const {
+    for (const std::string& name : used) {
+      if (!walk.region.set.contains(name) || walk.sure.contains(name) || name.find('.') != name.npos) continue;
+      if (!walk.perhaps.contains(name) || is_set_before(name, walk.region)) walk.carried.insert(name);
     }
-    for (const std::string& name : used)
-      if (region.set.contains(name) && !known.contains(name) && name.find('.') == name.npos) found.insert(name);
-    if (body != kNoNode && (kind == Kind::with_statement || kind == Kind::for_statement)) {
-      if (kind == Kind::for_statement) add_targets(syntax_, syntax_.child(statement, Field::left), known);
-      for (NodeId inner : syntax_.children(body)) note_carried(inner, region, known, found);
+  }
+
+  // Whether the function sets a name in front of the region, or has it as a parameter.
+  bool is_set_before(const std::string& name, const Region& region) const {
+    const NodeId first = region.moved.empty() ? region.before : region.moved.front();
+    const NodeId parameters = syntax_.child(scope_, Field::parameters);
+    for (NodeId node = scope_; node < first; ++node) {
+      const NodeId around = syntax_.ancestor(node, Kind::function_definition);
+      if (syntax_.kind(node) != Kind::identifier || syntax_.text(node) != name ||
+          (around == kNoNode ? 0 : around) != scope_)
+        continue;
+      if (is_target(syntax_, node, true) ||
+          (parameters != kNoNode && node > parameters && node < syntax_[parameters].after))
+        return true;
     }
-    known.merge(sets(syntax_, statement));
+    return false;
+  }
+
+  // The ways through an if statement; what all of them set is sure behind it.
+  void walk_branches(NodeId statement, Walk& walk) const {
+    const Walk before = walk;
+    std::vector<Walk> ends;
+    bool otherwise = false;
+    for (NodeId part : syntax_.children(statement)) {
+      const Kind kind = syntax_.kind(part);
+      Walk branch = before;
+      if (kind == Kind::block) {
+        walk_block(part, branch);
+      } else if (kind == Kind::elif_clause) {
+        note_reads(reads(syntax_, syntax_.child(part, Field::condition)), branch);
+        walk_block(syntax_.child(part, Field::consequence), branch);
+      } else if (kind == Kind::else_clause) {
+        otherwise = true;
+        walk_block(syntax_.child(part, Field::body), branch);
+      } else {
+        continue;
+      }
+      walk.carried.merge(Names(branch.carried));
+      walk.perhaps.merge(sets(syntax_, part));
+      ends.push_back(std::move(branch));
+    }
+    if (!otherwise || ends.empty()) return;
+    for (const std::string& name : ends[0].sure)
+      if (std::all_of(ends.begin(), ends.end(), [&](const Walk& one) { return one.sure.contains(name); }))
+        walk.sure.insert(name);
+  }
+
+  void note_carried(NodeId statement, Walk& walk) const {
+    const Kind kind = syntax_.kind(statement);
+    const NodeId body = syntax_.child(statement, Field::body);
+    const bool loop = kind == Kind::for_statement || kind == Kind::while_statement;
+    if (kind == Kind::if_statement) {
+      note_reads(reads(syntax_, syntax_.child(statement, Field::condition)), walk);
+      return walk_branches(statement, walk);
+    }
+    if (body == kNoNode || (!loop && kind != Kind::with_statement)) {
+      note_reads(reads(syntax_, statement), walk);
+      walk.sure.merge(sets(syntax_, statement));
+      return;
+    }
+    for (NodeId part : syntax_.children(statement))
+      if (part != body && syntax_[part].field != Field::left) note_reads(reads(syntax_, part), walk);
+    Walk inside = walk;
+    if (kind == Kind::for_statement) add_targets(syntax_, syntax_.child(statement, Field::left), inside.sure);
+    walk_block(body, inside);
+    walk.carried.merge(inside.carried);
+    (loop ? walk.perhaps : walk.sure).merge(sets(syntax_, statement));  // a loop may have no turn
   }
 
   // Names of the region that it reads before it sets them.
   Names carried(const Region& region) const {
-    Names known, found;
+    Walk walk{region, {}, {}, {}};
     std::vector<NodeId> all = region.repeated;
     all.insert(all.end(), region.moved.begin(), region.moved.end());
-    for (NodeId statement : all) note_carried(statement, region, known, found);
-    return found;
+    for (NodeId statement : all) note_carried(statement, walk);
+    return walk.carried;
   }
 
   // Names of the region that other code reads: after it, or earlier in the next turn of a loop.
@@ -481,6 +400,35 @@ class Training {
         if (found.contains(name) && std::find(ordered.begin(), ordered.end(), name) == ordered.end())
           ordered.push_back(name);
     return ordered;
+  }
+
+  // def update(self, loss): becomes def update(self, loss, grads):, and backward() puts them beside the parameters.
+  void take_gradients(size_t at) {
+    const Event& event = events_[at];
+    for (const Parameter& one : torch_.file.module.parameters(scope_)) {
+      if (one.name != taker_->loss) continue;
+      const NodeId up = syntax_.parent(one.site);
+      const NodeId whole = syntax_.kind(up) == Kind::parameters ? one.site : up;
+      Rewrite(torch_.file, kTorchTraining, whole, "gradients come with the loss")
+          .insert(syntax_[whole].end, ", grads", int64_t{1} << 44)
+          .commit();
+    }
+    std::string weights;
+    for (const std::string& each : taker_->optimizers) weights += (weights.empty() ? "" : " + ") + each + ".parameters";
+    torch_.replace(kTorchTraining, event.statement, fmt::format("keep_gradients({}, grads)", weights),
+                   "gradients lie beside the parameters");
+    torch_.note(event.call, "torch.Tensor.backward", "migrated by a combination");
+  }
+
+  // The call that hands a loss over: the gradients are taken in front of it.
+  void hand(size_t at) {
+    const Event& event = events_[at];
+    Region region = region_of(event.statement, reads(syntax_, event.subject));
+    if ((region.moved.empty() && region.repeated.empty() && !runs_module(event.subject)) || !region.calls.empty() ||
+        is_cut_off(region, event.subject) || event.receiver.empty())
+      return by_hand(event,
+                     "the loss that it is given is computed elsewhere: take its gradients there, and hand them over");
+    write(at, region, kNoNode, {}, event.receiver);
   }
 
   void by_hand(const Event& event, const std::string& why) {
@@ -540,6 +488,7 @@ class Training {
       loss = fmt::format("({} * {}).sum()", named ? loss : "(" + loss + ")", torch_.rendered(seed));
     std::vector<std::string> others = results(region, statement, given);
     std::erase(others, value);
+    const bool handed = event.does == Does::hand;
     const std::string ending = optimizers.empty() ? "" : suffix(optimizers[0]);
     std::string function = "forward" + ending, parameters, returned = loss, assigned = value;
     for (int more = 2; !functions_.insert(function).second; ++more)
@@ -567,11 +516,11 @@ class Training {
     }
     const bool sums = !kept_ && adds_up(at, optimizers[0]), second = !kept_ && follows_another(at, optimizers[0]);
     std::string taken = sums || second ? "more" + grads.substr(5) : grads;
-    torch_.replace(kTorchTraining, statement,
-                   fmt::format("{}{}{}, {} = ops.value_and_grad({}, None, {}{})({})", others.empty() ? "" : "(",
-                               assigned, others.empty() ? "" : ")", taken, function, weights,
-                               others.empty() ? "" : ", has_aux=True", parameters),
-                   message);
+    const std::string line = fmt::format("{}{}{}, {} = ops.value_and_grad({}, None, {}{})({})",
+                                         others.empty() ? "" : "(", assigned, others.empty() ? "" : ")", taken,
+                                         function, weights, others.empty() ? "" : ", has_aux=True", parameters);
+    if (handed) return hand_over(event, line, named ? "" : value, message);
+    torch_.replace(kTorchTraining, statement, line, message);
     if (sums) {
       summed_.insert(optimizers[0]);
       torch_.append_lines(
@@ -600,6 +549,17 @@ class Training {
                        "moving statistics of its normalisation are updated twice");
   }
 
+  void hand_over(const Event& event, const std::string& line, const std::string& value, const std::string& message) {
+    const uint32_t end = syntax_[event.statement].begin;
+    torch_.insert_lines(kTorchTraining, end, end, 0, {line}, message, -6);
+    if (!value.empty()) torch_.replace(kTorchTraining, event.subject, value, message);
+    const bool keyword = syntax_.kind(syntax_.parent(event.subject)) == Kind::keyword_argument;
+    Rewrite(torch_.file, kTorchTraining, event.call, "gradients go with the loss")
+        .insert(syntax_[event.subject].end, keyword ? ", grads=grads" : ", grads", int64_t{1} << 44)
+        .commit();
+    torch_.note(event.call, "torch.Tensor.backward", "migrated by a combination");
+  }
+
   // What the other branch of `if training:` gets: the values alone.
   void without_gradients(NodeId condition, const std::string& line) {
     const uint32_t like = syntax_[condition].begin;
@@ -615,6 +575,7 @@ class Training {
 
   // The first argument of backward(): what the gradients begin with where it is not 1.
   NodeId loss_seed(const Event& event) const {
+    if (event.does == Does::hand) return kNoNode;
     Arguments bound = torch_.file.bind(event.call, "gradient retain_graph create_graph inputs");
     NodeId seed = bound.value("gradient");
     std::string_view text = syntax_.text(seed);
@@ -725,6 +686,8 @@ class Training {
 
   void step_kept(const Event& event) {
     NodeId closure = closure_of(event);
+    if (is_own_optimizer(torch_, event.subject))
+      return torch_.note(event.call, "torch.optim.Optimizer.step", "migrated");
     const bool several = torch_.file.resolver.is_instance(torch_.file.module, event.subject, "torch.optim.LBFGS");
     std::string by = fmt::format("{0}(kept_gradients({0}.parameters))", event.receiver);
     if (closure != kNoNode && several) by = fmt::format("{}.step({})", event.receiver, torch_.rendered(closure));
@@ -800,66 +763,10 @@ class Training {
   NodeId scope_;
   std::vector<Event> events_;
   Names optimizers_, summed_, functions_, elsewhere_;
+  std::optional<Taker> taker_;
   bool kept_ = false;
   std::map<std::string, std::pair<std::string, std::string>> shared_;  // optimizer -> gradients, its part of them
 };
-
-// ---- contexts and decorators ----
-
-bool is_idle_context(TorchFile& torch, NodeId expression) {
-  static constexpr std::array idle = {
-      "torch.no_grad",           "torch.enable_grad", "torch.set_grad_enabled", "torch.inference_mode",
-      "torch.cuda.amp.autocast", "torch.autocast",    "torch.amp.autocast",     "torch.autograd.set_detect_anomaly",
-      "torch.autograd.no_grad"};
-  NodeId callee =
-      torch.syntax.kind(expression) == Kind::call ? torch.syntax.child(expression, Field::function) : expression;
-  for (const ApiName& name : torch.file.resolver.names(torch.file.module, callee))
-    if (std::find(idle.begin(), idle.end(), name.name) != idle.end()) return true;
-  return false;
-}
-
-void drop_context(TorchFile& torch, NodeId statement) {
-  const Syntax& syntax = torch.syntax;
-  NodeId body = syntax.child(statement, Field::body);
-  if (body == kNoNode) return;
-  NodeId clause = syntax.children(statement)[0];
-  for (NodeId item : syntax.children(clause)) {
-    NodeId value = syntax.kind(item) == Kind::with_item ? syntax.children(item)[0] : item;
-    if (!is_idle_context(torch, value)) return;
-  }
-  uint32_t begin = syntax[statement].begin, colon = begin;
-  colon = static_cast<uint32_t>(torch.text.find(':', syntax[clause].end));
-  uint32_t line_end = static_cast<uint32_t>(std::min(torch.text.find('\n', colon), torch.text.size()));
-  bool same_line = torch.line_of(syntax[body].begin) == torch.line_of(colon);
-  Span head{begin, same_line ? syntax[body].begin : colon + 1};
-  if (!same_line && torch.text.find_first_not_of(" \t\r", colon + 1) == line_end) {
-    head.begin = torch.rows.start(torch.line_of(begin));
-    for (uint32_t line = torch.line_of(begin); line <= torch.line_of(colon); ++line) torch.take_line(line);
-    head.end = std::min<uint32_t>(line_end + 1, static_cast<uint32_t>(torch.text.size()));
-  }
-  torch.discard(head, true, false);
-  Rewrite(torch.file, kTorchTraining, clause, "gradients are only taken where they are asked for")
-      .replace(head, "")
-      .commit();
-  if (!same_line) {
-    int columns = torch.indent_of(torch.line_of(syntax[body].begin)) - torch.indent_of(torch.line_of(begin));
-    torch.shift(line_end + 1, syntax[body].end, -columns);
-  }
-  torch.note(clause, "torch.no_grad", "migrated");
-}
-
-void drop_decorator(TorchFile& torch, NodeId decorator) {
-  std::vector<NodeId> parts = torch.syntax.children(decorator);
-  if (parts.empty() || !is_idle_context(torch, parts[0])) return;
-  Span span = torch.syntax.span(decorator);
-  span.begin = torch.rows.start(torch.line_of(span.begin));
-  span.end = static_cast<uint32_t>(std::min(torch.text.find('\n', span.end), torch.text.size() - 1) + 1);
-  torch.discard(span, true, false);
-  Rewrite(torch.file, kTorchTraining, decorator, "gradients are only taken where they are asked for")
-      .replace(span, "")
-      .commit();
-  torch.note(decorator, "torch.no_grad", "migrated");
-}
 
 // The optimizers that step elsewhere, as far as a function may name them: attributes of its own object, variables of the script.
 Names optimizers_seen_from(TorchFile& torch, NodeId scope, const std::map<NodeId, Training>& functions) {
@@ -875,11 +782,6 @@ Names optimizers_seen_from(TorchFile& torch, NodeId scope, const std::map<NodeId
       if (member || (!name.starts_with("self.") && (around || top.contains(name)))) found.insert(name);
     }
   return found;
-}
-
-NodeId scope_of(const Syntax& syntax, NodeId node) {
-  NodeId function = syntax.ancestor(node, Kind::function_definition);
-  return function == kNoNode ? 0 : function;
 }
 
 }  // namespace
@@ -913,10 +815,14 @@ void rewrite_training(TorchFile& torch) {
     Event event = event_of(torch, node);
     if (event.does != Does::nothing) events[scope_of(syntax, node)].push_back(event);
   }
+  const std::vector<Taker> takers = takers_of(torch, events);
+  const std::set<NodeId> called = add_handings(torch, takers, events);
   std::map<NodeId, Training> functions;
   bool keeps = keeps_gradients(torch);
   for (auto& [scope, list] : events) {
-    const Training& one = functions.try_emplace(scope, torch, scope, std::move(list)).first->second;
+    Training& one = functions.try_emplace(scope, torch, scope, std::move(list)).first->second;
+    for (const Taker& taker : takers)
+      if (taker.function == scope && called.contains(scope)) one.take(taker);
     keeps = keeps || one.needs_keeping();
   }
   for (auto& [scope, one] : functions) {

@@ -403,6 +403,13 @@ Values Resolver::of_call(const Module& module, NodeId node) {
   NodeId callee = syntax.child(node, Field::function);
   if (callee == kNoNode) return {};
   Values found;
+  if (syntax.text(callee) == "getattr") {  // getattr(torch.optim, "Adam")
+    const std::vector<NodeId> given = syntax.children(syntax.child(node, Field::arguments));
+    std::string name;
+    if (given.size() >= 2 && string_value(syntax, given[1], name))
+      for (const Value& value : Values(values(module, given[0]))) add_all(found, attribute_of(value, name));
+    return found;
+  }
   for (const Value& value : Values(values(module, callee))) {
     switch (value.is) {
       case Value::Is::named: {
@@ -410,6 +417,9 @@ Values Resolver::of_call(const Module& module, NodeId node) {
           NodeId function = syntax.ancestor(node, Kind::function_definition);
           NodeId owner = function == kNoNode ? kNoNode : enclosing_class(module, function);
           if (owner != kNoNode) add(found, defined(Value::Is::super, module, owner));
+        } else if (value.name == "copy.deepcopy" || value.name == "copy.copy") {
+          const std::vector<NodeId> given = syntax.children(syntax.child(node, Field::arguments));
+          if (!given.empty()) add_all(found, values(module, given[0]));
         } else if (value.name.starts_with("builtins.")) {
           add(found, defined(Value::Is::literal, module, node));
         } else {

@@ -6,6 +6,7 @@ Exit 0: equal; 1: not equal; 2: wrong use; 3: a script does not run."""
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -90,7 +91,8 @@ def compare(options):
     folder = (options.output or Path("cairn_port")).resolve()
     migrated, script = folder / "migrated", options.main or (options.path.name if options.path.is_file() else None)
     if script is None:
-        return refuse("which script is the program? --main names it")
+        found = programs(options.path)
+        return refuse("which script is the program? --main names it" + (f": {', '.join(found)}" if found else ""))
     if migrated.exists() and not (folder / ending.WORK_MARK).exists():
         return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,6 +135,15 @@ def compare(options):
     ending.write_text(folder / "port.json", json.dumps(result, indent=1))
     print(json.dumps(result, indent=1)) if options.json else tell(result)
     return 0 if result["equal"] else 1
+
+
+def programs(folder):
+    """Scripts of a folder that may be its program: those with a part for it, else those that no other imports."""
+    scripts = {path.relative_to(folder): path.read_text(errors="replace") for path in sorted(folder.rglob("*.py"))}
+    guarded = [path for path, text in scripts.items() if re.search(r"^if __name__ *==", text, re.MULTILINE)]
+    whole = "\n".join(scripts.values())
+    alone = [path for path in scripts if path.stem != "__init__" and not re.search(rf"import[^\n]*\b{path.stem}\b|\b{path.stem}\b import", whole)]
+    return [str(path) for path in guarded or alone][:10]
 
 
 def run(command, folder, log, timeout):

@@ -204,6 +204,20 @@ def normal(self, sample_shape=()):
     return self.loc + self.scale * torch.randn(*self._extended_shape(torch.Size(sample_shape)))
 
 
+def laplace(self, sample_shape=()):
+    drawn = 2 * torch.rand(*self._extended_shape(torch.Size(sample_shape))) - 1
+    return self.loc - self.scale * drawn.sign() * torch.log1p(-drawn.abs())
+
+
+def waiting(self, sample_shape=()):
+    return -torch.log1p(-torch.rand(*self._extended_shape(torch.Size(sample_shape)))) / self.rate
+
+
+def beta(self, sample_shape=()):
+    one, other = self.concentration1.detach().numpy(), self.concentration0.detach().numpy()
+    return torch.from_numpy(np.asarray(np.random.beta(one, other, self._extended_shape(torch.Size(sample_shape))), np.float32))
+
+
 def draw_from_numpy():
     torch.Generator = Generator
     torch.randn, torch.rand = from_numpy("randn"), from_numpy("rand")
@@ -226,6 +240,10 @@ def draw_from_numpy():
     torch.nn.functional.dropout = dropout
     torch.nn.functional.dropout2d = torch.nn.functional.dropout3d = feature_dropout
     torch.distributions.Categorical.sample = sample
+    torch.distributions.multivariate_normal._standard_normal = lambda shape, dtype, device: torch.randn(*shape)
+    torch.distributions.Laplace.rsample = laplace
+    torch.distributions.Exponential.rsample = waiting
+    torch.distributions.Beta.sample = beta
     torch.distributions.Normal.rsample = normal
     torch.distributions.Normal.sample = lambda *arguments: normal(*arguments).detach()
 

@@ -15,7 +15,7 @@ from cairn.ms import port, torch_weights
 SCRIPTS = Path(__file__).parent / "torch_scripts"
 ROOT = Path(__file__).resolve().parents[3]
 TORCH = ROOT / ".venv-peers" / "bin" / "python"
-QUICK = {"mlp", "dcgan", "lbfgs", "sparse_adam", "kept_gradients", "more_optimizers", "random_parts", "conv_autoencoder", "schedules", "states"}
+QUICK = {"heat_equation", "handed_loss", "mlp", "dcgan", "lbfgs", "sparse_adam", "kept_gradients", "more_optimizers", "random_parts", "conv_autoencoder", "schedules", "states"}
 NAMES = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.long)
     for name in sorted(path.stem for path in SCRIPTS.glob("*.py"))
@@ -38,6 +38,15 @@ def test_a_migrated_script_computes_what_pytorch_computes(name, tmp_path):
     assert done.returncode == 0, done.stderr + done.stdout[-2000:]
     result = json.loads(done.stdout)
     assert result["equal"] and len(result["steps"]) >= 3 and result["layers_compared"] == len(result["layers"])
+
+
+def test_a_folder_without_a_program_lists_those_it_may_be(tmp_path):
+    (tmp_path / "net.py").write_text("import torch\n")
+    (tmp_path / "train.py").write_text("from net import torch\nif __name__ == '__main__':\n    pass\n")
+    done = ported(tmp_path, tmp_path / "port")
+    assert done.returncode == 2 and "--main names it: train.py" in done.stderr
+    (tmp_path / "train.py").write_text("import net\n")
+    assert port.programs(tmp_path) == ["train.py"]
 
 
 def test_an_unequal_run_names_the_first_layer_that_differs():
