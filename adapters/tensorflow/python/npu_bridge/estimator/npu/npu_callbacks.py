@@ -85,7 +85,9 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         if self.initial_lr is None:
             self.initial_lr = float(tf.keras.backend.get_value(self.model.optimizer.learning_rate))
-        self.steps_per_epoch = self.steps_per_epoch or self.params.get("steps")
+        samples, batch_size = self.params.get("samples"), self.params.get("batch_size")  # of arrays, in graph mode
+        by_samples = -(-samples // batch_size) if samples and batch_size else None
+        self.steps_per_epoch = self.steps_per_epoch or self.params.get("steps") or by_samples
         if not self.staircase and not self.steps_per_epoch:
             raise ValueError(f"{type(self).__name__}: steps_per_epoch is needed, Keras does not know it")
 
