@@ -1,6 +1,8 @@
 // How framework names are spelled, what they inherit and what their calls give.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <unordered_map>
 
 #include "migrate/api_table.h"
 #include "migrate/torch_table.h"
@@ -187,6 +189,7 @@ constexpr Hierarchy kReturns[] = {
     {"tf.keras.preprocessing.image_dataset_from_directory", "tf.data.Dataset"},
     {"tf.keras.preprocessing.text_dataset_from_directory", "tf.data.Dataset"},
     {"tf.keras.models.load_model", "tf.keras.Model"},
+    {"hvd.load_model", "tf.keras.Model"},
     {"tf.keras.models.clone_model", "tf.keras.Model"},
     {"tf.keras.models.model_from_json", "tf.keras.Model"},
     {"tf.keras.utils.multi_gpu_model", "tf.keras.Model"},
@@ -276,9 +279,7 @@ bool is_capitalised(std::string_view dotted) {
   return c >= 'A' && c <= 'Z';
 }
 
-}  // namespace
-
-ApiName canonical(std::string_view name) {
+ApiName canonical_spelling(std::string_view name) {
   ApiName found{std::string(name), 0};
   std::string& at = found.name;
   auto respell = [&](std::string_view from, std::string_view to) {
@@ -295,7 +296,6 @@ ApiName canonical(std::string_view name) {
     at = npu_name(at);
     return found;
   }
-  if (!at.starts_with("t") && !at.starts_with("k") && !at.starts_with("h") && !at.starts_with("n")) return found;
   for (const auto& [from, to] : kRespellings) {
     if (from == "tf.python.keras") found.inner = has_prefix(at, from);
     if (from == "tf.contrib.distribute" && has_prefix(at, from))
@@ -315,6 +315,17 @@ ApiName canonical(std::string_view name) {
     at = std::move(home);
   }
   return found;
+}
+
+}  // namespace
+
+ApiName canonical(std::string_view name) {
+  if (name.find_first_of("tkhn") != 0) return {std::string(name), 0};
+  constexpr size_t kMost = 1 << 16;  // spellings that a thread remembers: those of one large tree
+  thread_local std::unordered_map<std::string, ApiName, TextHash, std::equal_to<>> known;
+  if (auto found = known.find(name); found != known.end()) return found->second;
+  if (known.size() >= kMost) known.clear();
+  return known.emplace(name, canonical_spelling(name)).first->second;
 }
 
 bool is_subclass(std::string_view klass, std::string_view base) {

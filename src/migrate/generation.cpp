@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "migrate/api_table.h"
@@ -87,33 +88,52 @@ bool is_graph_name(std::string_view name) {
          name.starts_with("tf.estimator.tpu.");
 }
 
-void weigh(Evidence& found, const Module& module, NodeId node, const ApiName& api) {
+// What a framework's name says wherever it is used.
+struct NameFacts {
+  ApiName name;
+  bool host_only = false;
+  bool switches = false;        // it chooses the interface, or eager execution
+  bool v1 = false, v2 = false;  // of which interface its use is evidence
+};
+
+NameFacts facts_of(ApiName api) {
+  NameFacts found;
   const std::string& name = api.name;
-  if (name == "tf.disable_v2_behavior" || name == "tf.disable_eager_execution") {
+  found.host_only = is_host_only(name);
+  found.switches = name == "tf.disable_v2_behavior" || name == "tf.disable_eager_execution" ||
+                   name == "tf.enable_v2_behavior" || name == "tf.enable_eager_execution";
+  const std::string_view listed = listed_part(name);
+  const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed, 1),
+             exists2 = api_exists(listed, 2);
+  const bool elder =
+      !api.elder.empty() && !api.inner;  // Keras 2.15 has that module for scripts of the first interface alone
+  found.v1 = contrib || elder || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
+  found.v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
+                                  name == "tf.config.run_functions_eagerly")) ||
+             name == "hvd.DistributedGradientTape";
+  found.name = std::move(api);
+  return found;
+}
+
+void note_switch(Evidence& found, const Module& module, NodeId node, const std::string& name) {
+  if (name.starts_with("tf.disable_")) {
     found.decided_v1 = found.decided_v1 || !asks_for_names(module, node);
     return;
   }
-  if (name == "tf.enable_v2_behavior" || name == "tf.enable_eager_execution") {
-    bool always = true;  // not by an option, without which the script has sessions
-    if (const Syntax& syntax = module.syntax(); name == "tf.enable_eager_execution")
-      for (NodeId up = syntax.ancestor(node, Kind::if_statement); up != kNoNode;
-           up = syntax.ancestor(up, Kind::if_statement))
-        always = always && up == main_guard(syntax);
-    bool& switched = name == "tf.enable_v2_behavior" ? found.v2_behavior : found.eager;
-    switched = switched || always;
-    return;
-  }
-  const bool contrib = name.starts_with("tf.contrib."), exists1 = api_exists(listed_part(name), 1),
-             exists2 = api_exists(listed_part(name), 2);
-  const bool elder =
-      !api.elder.empty() && !api.inner;  // Keras 2.15 has that module for scripts of the first interface alone
-  const bool v1 = contrib || elder || (api.compat == 1 ? is_graph_name(name) : api.compat == 0 && exists1 && !exists2);
-  const bool v2 = (api.compat == 0 && ((exists2 && !exists1) || name == "tf.function" || name == "tf.GradientTape" ||
-                                       name == "tf.config.run_functions_eagerly")) ||
-                  name == "hvd.DistributedGradientTape";
-  if ((!v1 && !v2) || asks_for_names(module, node)) return;
-  found.v1 += v1;
-  found.v2 += v2;
+  bool always = true;  // not by an option, without which the script has sessions
+  if (const Syntax& syntax = module.syntax(); name == "tf.enable_eager_execution")
+    for (NodeId up = syntax.ancestor(node, Kind::if_statement); up != kNoNode;
+         up = syntax.ancestor(up, Kind::if_statement))
+      always = always && up == main_guard(syntax);
+  bool& switched = name == "tf.enable_v2_behavior" ? found.v2_behavior : found.eager;
+  switched = switched || always;
+}
+
+void weigh(Evidence& found, const Module& module, NodeId node, const NameFacts& facts) {
+  if (facts.switches) return note_switch(found, module, node, facts.name.name);
+  if ((!facts.v1 && !facts.v2) || asks_for_names(module, node)) return;
+  found.v1 += facts.v1;
+  found.v2 += facts.v2;
 }
 
 /// What starts ranks of any framework.
@@ -169,17 +189,18 @@ bool is_use(const Syntax& syntax, NodeId node) {
 
 // `own`: the script has the name from the framework, or the framework itself from a module of the project; else only what a module of
 // the project makes of it.
-void note_use(Evidence& found, const Module& module, NodeId node, const ApiName& name, bool own) {
+void note_use(Evidence& found, const Module& module, NodeId node, const NameFacts& facts, bool own, bool alone) {
+  const ApiName& name = facts.name;
   if (starts_ranks(name.name)) return;
   if (own) {
     found.tensorflow = true;
-    weigh(found, module, node, name);
+    weigh(found, module, node, facts);
   }
-  if (name.name.starts_with("hvd.") || !is_host_only(name.name)) found.computing.push_back(node);
+  if (name.name.starts_with("hvd.") || !facts.host_only) found.computing.push_back(node);
   found.horovod += name.name == "hvd.DistributedOptimizer" || name.name == "hvd.init";
   found.strategies +=
       name.name == "tf.distribute.MirroredStrategy" || name.name == "tf.distribute.MultiWorkerMirroredStrategy";
-  found.names.push_back({node, name});
+  found.names.push_back({node, name, alone});
 }
 
 // Whether the first name of a chain stands for a framework or a part of one.
@@ -195,15 +216,20 @@ bool begins_with_framework(Resolver& resolver, const Module& module, NodeId node
 Evidence evidence_of(const Project& project, const Module& module) {
   Evidence found;
   Resolver resolver(project);
+  std::unordered_map<std::string_view, NameFacts> facts;  // by the names that values of the resolver have
   const Syntax& syntax = module.syntax();
   for (NodeId node = 0; node < syntax.size(); ++node) {
     if (!is_use(syntax, node)) continue;
     bool named = false;
-    for (const Value& value : resolver.values(module, node)) {
+    const Values& values = resolver.values(module, node);
+    for (const Value& value : values) {
       if (value.is == Value::Is::named && !named && is_reported_framework(value.name)) {
-        ApiName name = canonical(value.name);
-        if (name.name.starts_with("tf.") || name.name.starts_with("hvd."))
-          note_use(found, module, node, name, begins_with_framework(resolver, module, node));
+        auto [known, fresh] = facts.try_emplace(value.name);
+        if (fresh) known->second = facts_of(canonical(value.name));
+        const std::string& name = known->second.name.name;
+        if (name.starts_with("tf.") || name.starts_with("hvd."))
+          note_use(found, module, node, known->second, begins_with_framework(resolver, module, node),
+                   values.size() == 1);
         named = true;
       } else if (value.is == Value::Is::function || value.is == Value::Is::class_ || value.is == Value::Is::object) {
         if (value.module != &module) found.definitions.push_back({node, project.index_of(value.module), value.node});
@@ -467,96 +493,6 @@ ProjectFacts find_facts(const Project& project, const Options& options, Executor
   }
   facts.horovod_has_peers = facts.distributed == Distribution::horovod && all_have_peers(facts.files);
   return facts;
-}
-
-// ---- guards ----
-
-namespace {
-
-bool mentions_one_of(std::string_view text, const auto& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != text.npos; });
-}
-
-// hasattr(tf, ...) and getattr(tf, ...) of what an import of a framework binds; of other things they say nothing.
-bool asks_for_attribute(const Module& module, std::string_view text) {
-  for (std::string_view call : {"hasattr(", "getattr("})
-    for (size_t at = text.find(call); at != text.npos; at = text.find(call, at + 1)) {
-      std::string_view object = text.substr(at + call.size());
-      object = object.substr(0, object.find_first_of("., )"));
-      for (const Import& import : module.imports())
-        if (import.alias == object && is_reported_framework(import.module)) return true;
-    }
-  return false;
-}
-
-// The text of a condition asks for the version or for a name.
-bool asks_in_words(const Module& module, std::string_view text) {
-  static constexpr std::array words = {"__version__",       ".VERSION",   "tf_version",         "TF_VERSION",
-                                       "executing_eagerly", "find_spec(", "tensorflow_version", "tf2.enabled"};
-  return mentions_one_of(text, words) || asks_for_attribute(module, text);
-}
-
-// A condition that asks, itself or by a variable that was set so.
-bool asks(const Module& module, NodeId condition) {
-  const Syntax& syntax = module.syntax();
-  if (asks_in_words(module, syntax.text(condition))) return true;
-  for (NodeId node = condition; node < syntax[condition].after; ++node) {
-    if (syntax.kind(node) != Kind::identifier || syntax[node].field == Field::attribute) continue;
-    uint32_t scope = kNoScope;
-    for (uint32_t index : module.lookup(syntax.text(node), node, scope)) {
-      const Binding& binding = module.bindings()[index];
-      if (binding.how == Bound::assigned && binding.value != kNoNode &&
-          syntax[binding.value].end - syntax[binding.value].begin < 400 &&
-          asks_in_words(module, syntax.text(binding.value)))
-        return true;
-    }
-  }
-  return false;
-}
-
-// Whether a handler of the try statement takes the error of a missing name or module.
-bool handles_missing(const Syntax& syntax, NodeId statement) {
-  static constexpr std::array errors = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"};
-  for (NodeId clause = syntax.first(statement); clause != kNoNode; clause = syntax.next(clause)) {
-    if (syntax.kind(clause) != Kind::except_clause) continue;
-    std::string_view head = syntax.text(clause);
-    head = head.substr(0, head.find('\n'));
-    if (mentions_one_of(head, errors) || head.starts_with("except:") || head.starts_with("except :")) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-bool asks_for_names(const Module& module, NodeId node) {
-  const Syntax& syntax = module.syntax();
-  NodeId from = node;
-  for (NodeId up = syntax.parent(node); up != kNoNode; from = up, up = syntax.parent(up)) {
-    switch (syntax.kind(up)) {
-      case Kind::try_statement:
-        if (handles_missing(syntax, up)) return true;
-        break;
-      case Kind::if_statement:
-      case Kind::elif_clause:
-      case Kind::conditional_expression:
-      case Kind::boolean_operator:
-        for (NodeId part = syntax.first(up); part != kNoNode; part = syntax.next(part)) {
-          bool condition = syntax[part].field == Field::condition || syntax.kind(up) == Kind::conditional_expression ||
-                           syntax.kind(up) == Kind::boolean_operator;
-          if (condition && part != from && asks(module, part)) return true;
-          if (syntax.kind(part) == Kind::elif_clause && part != from &&
-              asks(module, syntax.child(part, Field::condition)))
-            return true;
-        }
-        break;
-      case Kind::decorated_definition:
-        for (NodeId part = syntax.first(up); part != kNoNode; part = syntax.next(part))
-          if (syntax.kind(part) == Kind::decorator && part != from && asks(module, part)) return true;
-        break;
-      default: break;
-    }
-  }
-  return false;
 }
 
 }  // namespace cairn::migrate

@@ -14,6 +14,7 @@ namespace cairn::migrate {
 struct NameUse {
   NodeId node;
   ApiName name;
+  bool alone;  // it can be nothing else
 };
 
 /// What is known about one script.

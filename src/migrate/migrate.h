@@ -65,12 +65,11 @@ struct AppliedChange {
 
 /// One use of a framework's name.
 struct Reference {
-  std::string path;
   uint32_t line, column;
-  std::string name;      // canonical
-  std::string_view use;  // call, value, base, decorator, import
-  std::string status;    // runs on the engine, migrated, needs hand work, missing, unknown ...
-  std::string platform;  // the platform's class
+  std::string name;           // canonical
+  std::string_view use;       // call, value, base, decorator, import
+  std::string_view status;    // runs on the engine, migrated, needs hand work, missing, unknown ...
+  std::string_view platform;  // the platform's class
   std::string advice;
 };
 

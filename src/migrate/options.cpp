@@ -61,7 +61,11 @@ const std::vector<OptionRow>& option_rows() {
          o.to = v == "mindspore" ? Target::mindspore : Target::ascend;
        }},
       {"tf", "1|2|auto", "the interface generation of the scripts",
-       [](Options& o, std::string_view v) { o.tf = v == "auto" ? 0 : std::min(2, integer("tf", v, 1)); }},
+       [](Options& o, std::string_view v) {
+         if (v != "auto" && v != "1" && v != "2")
+           fail(ErrorKind::invalid_argument, "tf", "expected 1, 2 or auto, found '{}'", v);
+         o.tf = v == "auto" ? 0 : v[0] - '0';
+       }},
       {"distributed", "auto|none|horovod|tf_strategy", "how the scripts are distributed",
        [](Options& o, std::string_view v) {
          static constexpr std::pair<std::string_view, Distribution> kinds[] = {

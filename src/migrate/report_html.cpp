@@ -37,15 +37,23 @@ document.querySelectorAll('#'+i.dataset.for+' tbody tr').forEach(r=>{r.hidden=!r
 std::string escape(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
-  for (char c : text) {
-    switch (c) {
+  auto is_plain = [](char c) {
+    return c != '<' && c != '>' && c != '&' && c != '"' &&
+           (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n');
+  };
+  while (!text.empty()) {
+    const size_t plain = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), is_plain) - text.begin());
+    safe += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    switch (text[0]) {
       case '<': safe += "&lt;"; break;
       case '>': safe += "&gt;"; break;
       case '&': safe += "&amp;"; break;
       case '"': safe += "&quot;"; break;
-      default:
-        if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') safe += c;
+      default: break;  // control characters are left out
     }
+    text.remove_prefix(1);
   }
   return safe;
 }
@@ -122,8 +130,9 @@ std::string html_report(const Result& result, const std::string& title) {
   struct Use {
     size_t count = 0;
     const Reference* first = nullptr;
+    const FileResult* file = nullptr;
   };
-  std::map<std::pair<std::string, std::string>, Use> uses;  // name and status
+  std::map<std::pair<std::string_view, std::string_view>, Use> uses;  // name and status
   for (const FileResult& file : result.files) {
     edits += file.changes.size();
     references += file.references.size();
@@ -131,7 +140,7 @@ std::string html_report(const Result& result, const std::string& title) {
     for (const Finding& finding : file.findings) findings += finding.severity != Severity::note;
     for (const Reference& reference : file.references) {
       Use& use = uses[{reference.name, reference.status}];
-      if (use.count++ == 0) use.first = &reference;
+      if (use.count++ == 0) use.first = &reference, use.file = &file;
     }
   }
   std::string html =
@@ -197,14 +206,14 @@ std::string html_report(const Result& result, const std::string& title) {
       "<h2>Framework uses</h2><input data-for=\"uses\" placeholder=\"filter\"><table "
       "id=\"uses\"><thead><tr><th>name</th><th>uses</th><th>here</th><th>the platform's class</th><th>first "
       "place</th><th>note</th></tr></thead><tbody>";
-  std::vector<std::pair<std::pair<std::string, std::string>, Use>> sorted(uses.begin(), uses.end());
+  std::vector<std::pair<std::pair<std::string_view, std::string_view>, Use>> sorted(uses.begin(), uses.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.count > b.second.count; });
   for (const auto& [key, use] : sorted)
     html += fmt::format(
         "<tr><td><code>{}</code></td><td "
         "class=\"n\">{}</td><td>{}</td><td>{}</td><td><code>{}:{}</code></td><td>{}</td></tr>",
-        escape(key.first), use.count, escape(key.second), escape(use.first->platform), escape(use.first->path),
+        escape(key.first), use.count, escape(key.second), escape(use.first->platform), escape(use.file->path),
         use.first->line, escape(use.first->advice));
   html += "</tbody></table></main><script>" + std::string(kScript) + "</script></body></html>\n";
   return html;

@@ -1,6 +1,7 @@
 // JSON and SARIF, written as text while walking the result: no tree of values is built.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iterator>
 
 #include "migrate/reports.h"
@@ -28,8 +29,7 @@ class JsonWriter {
   }
   JsonWriter& key(std::string_view name) {
     comma();
-    quote(name);
-    text += ": ";
+    text.append(1, '"').append(name).append("\": ");  // names of ours need no escapes
     fresh_ = true;
     return *this;
   }
@@ -48,7 +48,8 @@ class JsonWriter {
   template <std::integral Number>
   JsonWriter& value(Number content) {
     comma();
-    fmt::format_to(std::back_inserter(text), "{}", content);
+    char digits[24];
+    text.append(digits, std::to_chars(digits, std::end(digits), content).ptr);
     return *this;
   }
   template <class Content>

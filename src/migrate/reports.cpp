@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -57,23 +58,29 @@ std::string diff_report(const Result& result) {
 std::string text_report(const Result& result) {
   size_t edits = 0, review = 0;
   std::map<std::string, size_t> by_rule;
-  std::map<Severity, std::map<std::pair<std::string, std::string>, std::vector<std::string>>> findings;
+  struct Places {
+    std::string first;
+    size_t count = 0;
+  };
+  std::map<Severity, std::map<std::pair<std::string_view, std::string_view>, Places>>
+      findings;  // by message and advice
   for (const FileResult& file : result.files) {
     edits += file.changes.size();
     for (const AppliedChange& change : file.changes) {
       review += change.change.tier == Tier::review;
       ++by_rule[change.change.rule];
     }
-    for (const Finding& finding : file.findings)
-      findings[finding.severity][{finding.message, finding.advice}].push_back(
-          finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path);
+    for (const Finding& finding : file.findings) {
+      Places& places = findings[finding.severity][{finding.message, finding.advice}];
+      if (places.count++ == 0) places.first = finding.line ? fmt::format("{}:{}", file.path, finding.line) : file.path;
+    }
   }
   std::string text;
   for (const Finding& finding : result.findings)
     text += fmt::format("{:<8}{}\n        {}\n", to_string(finding.severity), finding.message, finding.advice);
   for (Severity severity : {Severity::error, Severity::warning, Severity::note})
     for (const auto& [what, places] : findings[severity]) {
-      std::string where = places[0] + (places.size() > 1 ? fmt::format(" and {} more", places.size() - 1) : "");
+      std::string where = places.first + (places.count > 1 ? fmt::format(" and {} more", places.count - 1) : "");
       text += fmt::format("{:<8}{}: {}\n", to_string(severity), where, what.first);
       if (!what.second.empty()) text += fmt::format("        {}\n", what.second);
     }
@@ -103,17 +110,21 @@ std::string text_report(const Result& result) {
 }
 
 std::string csv_report(const Result& result) {
-  auto field = [](std::string_view text) {
-    std::string quoted = "\"";
-    for (char c : text) quoted.append(c == '"' ? 2 : 1, c);
-    return quoted += '"';
-  };
   std::string text = "kind,file,line,column,name,status,platform class,message,advice\n";
+  auto quote = [&](std::string_view content) {
+    text += ",\"";
+    for (size_t mark; (mark = content.find('"')) != content.npos; content.remove_prefix(mark + 1))
+      text.append(content, 0, mark + 1) += '"';
+    text.append(content) += '"';
+  };
   auto row = [&](std::string_view kind, const std::string& file, uint32_t line, uint32_t column, std::string_view name,
                  std::string_view status, std::string_view platform, std::string_view message,
                  std::string_view advice) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", kind, field(file), line, column, field(name), field(status),
-                        field(platform), field(message), field(advice));
+    text += kind;
+    quote(file);
+    fmt::format_to(std::back_inserter(text), ",{},{}", line, column);
+    for (std::string_view field : {name, status, platform, message, advice}) quote(field);
+    text += '\n';
   };
   for (const Finding& finding : result.findings)
     row("finding", "", 0, 0, finding.rule, to_string(finding.severity), "", finding.message, finding.advice);
@@ -148,7 +159,7 @@ void platform_reports(const Result& result, const SupportList& list, const std::
     }
     for (const Reference& reference : file.references) {
       std::string_view given = list.find(reference.name);
-      std::string_view platform = given.empty() ? std::string_view(reference.platform) : given;
+      std::string_view platform = given.empty() ? reference.platform : given;
       if (platform.empty()) continue;
       ++total[platform];
       distinct[platform].insert(reference.name);

@@ -28,7 +28,9 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
     return bound;
   }
   size_t position = 0;
-  for (NodeId argument : syntax.children(list)) {
+  std::vector<NodeId> arguments = syntax.children(list);
+  if (makes_partial(call) && !arguments.empty()) arguments.erase(arguments.begin());  // what it is to call
+  for (NodeId argument : arguments) {
     switch (syntax.kind(argument)) {
       case Kind::list_splat:
       case Kind::parenthesized_list_splat:
@@ -57,11 +59,9 @@ Arguments Context::bind(NodeId call, std::string_view parameters) const {
   return bound;
 }
 
-std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId call) {
-  std::vector<ApiName> found;
-  const Syntax& syntax = module.syntax();
-  NodeId callee = syntax.child(call, Field::function);
-  if (callee == kNoNode) return found;
+namespace {
+
+void add_targets(Resolver& resolver, const Values& callees, std::vector<ApiName>& found) {
   auto add = [&](ApiName name) {
     if (name.name.ends_with(":__init__"))
       name.name.resize(name.name.size() - 9);
@@ -69,7 +69,7 @@ std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId
       return;
     if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(std::move(name));
   };
-  for (const Value& value : Values(resolver.values(module, callee))) {
+  for (const Value& value : callees) {
     if (value.is == Value::Is::named) {
       add(canonical(value.name));
     } else if (value.is == Value::Is::method) {
@@ -80,9 +80,39 @@ std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId
       uint32_t scope = value.module->scope_opened_by(value.node);
       if (scope != kNoScope && value.module->scopes()[scope].names.contains("__init__")) continue;
       for (std::string& base : resolver.external_bases(*value.module, value.node)) add({std::move(base), 0});
+    } else if (value.is == Value::Is::partial) {
+      Values wrapped = resolver.wrapped_by(value);
+      std::erase_if(wrapped, [](const Value& inner) { return inner.is == Value::Is::partial; });
+      add_targets(resolver, wrapped, found);
     }
   }
+}
+
+}  // namespace
+
+std::vector<ApiName> targets_of(Resolver& resolver, const Module& module, NodeId call) {
+  std::vector<ApiName> found;
+  if (NodeId callee = module.syntax().child(call, Field::function); callee != kNoNode)
+    add_targets(resolver, Values(resolver.values(module, callee)), found);
   return found;
+}
+
+bool Context::makes_partial(NodeId call) const {
+  const NodeId callee = syntax.child(call, Field::function);
+  if (callee == kNoNode || !syntax.text(callee).ends_with("partial")) return false;
+  const Values& values = resolver.values(module, callee);
+  return values.size() == 1 && values[0].name == "functools.partial";
+}
+
+std::vector<ApiName> Context::targets_of_partial(NodeId call) const {
+  std::vector<ApiName> found;
+  add_targets(resolver, {{Value::Is::partial, {}, {}, &module, call}}, found);
+  return found;
+}
+
+bool Context::calls_partial(NodeId call) const {
+  const Values& values = resolver.values(module, syntax.child(call, Field::function));
+  return std::any_of(values.begin(), values.end(), [](const Value& value) { return value.is == Value::Is::partial; });
 }
 
 bool Context::calls(NodeId call, std::string_view name) {
@@ -349,6 +379,7 @@ bool Rewrite::commit() {
     return false;
   }
   NodeId callee = file_.syntax.kind(node_) == Kind::call ? file_.syntax.child(node_, Field::function) : node_;
+  if (file_.makes_partial(node_)) callee = file_.syntax.first(file_.syntax.child(node_, Field::arguments));
   if (callee != kNoNode) file_.rewritten[callee] = rule_.id;
   file_.changes.push_back(std::move(change_));
   return true;

@@ -44,6 +44,7 @@ struct Rule {
   void (*at_call)(Spot&) = nullptr;
   void (*at_file)(Context&, const Rule&) = nullptr;
   std::vector<Example> examples;
+  bool arguments_alone = false;  // at_call changes arguments alone, so that it fits what functools.partial takes
 };
 
 /// All rules, in the order in which they are tried; an earlier one wins where two want the same text.
@@ -95,6 +96,12 @@ class Context {
   std::string text(NodeId node) const { return std::string(syntax.text(node)); }
   Arguments bind(NodeId call, std::string_view parameters) const;
   std::vector<ApiName> targets(NodeId call) { return targets_of(resolver, module, call); }
+  /// Whether the call is one of functools.partial (by whatever name), whose first argument is what it is about.
+  bool makes_partial(NodeId call) const;
+  /// What a call of functools.partial is to call.
+  std::vector<ApiName> targets_of_partial(NodeId call) const;
+  /// Whether the call may be one of what functools.partial gave, which holds arguments of its own.
+  bool calls_partial(NodeId call) const;
   bool calls(NodeId call, std::string_view name);
   /// How this file spells TensorFlow ("tf"), "" when it has no name for it.
   std::string tensorflow();
@@ -123,7 +130,8 @@ struct Spot {
   const Rule& rule;
   NodeId call;
   ApiName name;
-  bool sure;  // no other known value of the callee speaks against it
+  bool sure;                     // no other known value of the callee speaks against it
+  bool through_partial = false;  // further arguments stand where functools.partial was called
 };
 
 /// Collects the edits of one change; commit() hands it in unless the code around is damaged or a comment forbids it.
@@ -157,6 +165,9 @@ class Rewrite {
 
 /// Adds one edit with the import lines that the file's changes ask for; false when there is no place for them (imports.cpp).
 bool add_imports(Context& file, std::vector<Edit>& edits);
+
+/// Adds to the file's result what becomes of each use of a framework's name, once the edits are known (references.cpp).
+void note_references(Context& file, const std::vector<Edit>& edits);
 
 // ---- expressions (expression.cpp) ----
 

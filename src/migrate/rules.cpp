@@ -40,6 +40,7 @@ const std::vector<const Rule*>& all_rules() {
       &kHorovodCallback,
       &kHorovodCollective,
       &kHorovodLaunch,
+      &kHorovodLoad,
       &kHorovodOther,
       &kStrategy,
       &kStrategyOptimizer,

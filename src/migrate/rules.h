@@ -54,7 +54,7 @@ extern const Rule kDevice, kNeutralised, kSoftPlacement, kMemoryLimit, kJitScope
     kCudaEnvironment, kControlFlow, kHalfSum, kParameterServer;
 extern const Rule kLossScale, kLossScaleOptimizer, kGraphRewrite;
 extern const Rule kHorovodInit, kHorovodQuery, kHorovodOptimizer, kHorovodBroadcast, kHorovodCallback,
-    kHorovodCollective, kHorovodLaunch, kHorovodOther;
+    kHorovodCollective, kHorovodLaunch, kHorovodLoad, kHorovodOther;
 extern const Rule kStrategy, kStrategyOptimizer, kStrategyHooks, kStrategyCompile, kStrategyFit, kStrategyGradients;
 extern const Rule kNpuDevice, kNpuDeviceLossScale, kNpuDeviceOptimizer;
 extern const Rule kTorchNames, kTorchModule, kTorchTraining, kTorchImports, kTorchMissing;

@@ -169,9 +169,10 @@ const Rule kEstimatorConfig = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_run_config_init\nclass "
              "E(tf.estimator.Estimator):\n    def __init__(self, c):\n        super(E, self).__init__(model_fn=f, "
              "config=npu_run_config_init(run_config=c))\ne = E(c)\n"},
-            {"import tensorflow as tf\ndef make(**kw):\n    return tf.estimator.Estimator(**kw)\n", ""},
+            {"import tensorflow as tf\ndef make(*args):\n    return tf.estimator.Estimator(*args)\n", ""},
             {"from sklearn.estimator import Estimator\nimport tensorflow as tf\ne = Estimator(config=c)\n", ""},
         },
+    .arguments_alone = true,
 };
 
 const Rule kRunConfigDistribution = {
@@ -195,6 +196,7 @@ const Rule kRunConfigDistribution = {
              "import tensorflow as tf\nc = tf.estimator.RunConfig()\n"},
             {"import tensorflow as tf\nc = tf.estimator.RunConfig(model_dir=d, train_distribute=None)\n", ""},
         },
+    .arguments_alone = true,
 };
 
 const Rule kRunConfigSummaries = {

@@ -270,7 +270,8 @@ void optimizers(Context& file, const Rule& rule) {
   bool distributed = file.own.tf == 1 && file.own.distributed == Distribution::tf_strategy;
   bool scaled = !file.options.loss_scale.empty();
   if (!distributed && !scaled && !file.own.shared) return;
-  if (file.module.text().find("ptimizer") == std::string::npos) return;
+  const bool by_others = !file.project.imports(file.project.index_of(&file.module)).empty();  // classes, partials
+  if (!by_others && file.module.text().find("ptimizer") == std::string::npos) return;
   if (file.own.shared) {
     const Optimizers optimizers = find_optimizers(file.resolver, file.module);
     for (NodeId made : optimizers.constructed)

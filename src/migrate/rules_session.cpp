@@ -131,7 +131,7 @@ void session_creator(Spot& spot) {
   const NodeId creator = bound.value("session_creator");
   const std::string tf = file.tensorflow();
   const bool given = creator != kNoNode && file.syntax.kind(creator) != Kind::none;
-  if (given || bound.open() || !bound.plain || tf.empty()) return;
+  if (given || bound.open() || !bound.plain || spot.through_partial || tf.empty()) return;
   Rewrite rewrite(spot, "its session creator gets the platform's config");
   std::string made = fmt::format("{}.train.ChiefSessionCreator(config={}())", tf, rewrite.use("npu_config_proto"));
   if (creator != kNoNode)
@@ -147,7 +147,7 @@ void session_config(Spot& spot) {
   Arguments bound = spot.file.bind(spot.call, site.parameters);
   NodeId config = bound.value(site.config);
   if (config != kNoNode && carries_npu_entry(spot.file, config)) return;
-  if (has_option(spot.file.options) && !bound.open()) {
+  if (has_option(spot.file.options) && !bound.open() && !(config == kNoNode && spot.through_partial)) {
     Rewrite rewrite(spot);
     if (hoist_config(spot, config, rewrite)) {
       rewrite.commit();
@@ -251,6 +251,11 @@ const Rule kSessionConfig = {
              "npu_options.parameter_map[\"precision_mode\"].s = tf.compat.as_bytes(\"allow_mix_precision\")\nsess = "
              "tf.Session(config=npu_config)\n",
              "precision_mode=allow_mix_precision"},
+            {"import functools\nimport tensorflow as tf\nmake = functools.partial(tf.Session, graph=g)\nwith make() as "
+             "a, make(config=c) as b:\n    pass\n",
+             "import functools\nimport tensorflow as tf\nfrom npu_bridge.npu_init import npu_config_proto\nmake = "
+             "functools.partial(tf.Session, graph=g, config=npu_config_proto())\nwith make() as a, "
+             "make(config=npu_config_proto(config_proto=c)) as b:\n    pass\n"},
             {"import requests\ns = requests.Session()\n", ""},
             {"import tensorflow as tf\nc = tf.ConfigProto()\no = "
              "c.graph_options.rewrite_options.custom_optimizers.add()\no.name = 'NpuOptimizer'\ns = "
@@ -258,6 +263,7 @@ const Rule kSessionConfig = {
              ""},
             {"import tensorflow as tf\nclass tf2:\n    pass\ndef f(tf):\n    return tf.Session()\n", ""},
         },
+    .arguments_alone = true,
 };
 
 const Rule kGraphOptions = {

@@ -36,6 +36,22 @@ NodeId dict_value(const Syntax& syntax, NodeId dict, std::string_view key) {
   return kNoNode;
 }
 
+// f(**kw) of a dictionary that nobody knows: f(**dict(kw, config=wrapper(config_proto=kw.get("config")))), which is right whatever
+// kw holds, as the wrappers make what they are not given. False where the call is otherwise.
+bool wrap_in_dict(Spot& spot, const Arguments& bound, std::string_view parameter, const Wrapper& wrapper) {
+  const Syntax& syntax = spot.file.syntax;
+  if (!bound.stars.empty() || bound.double_stars.size() != 1 || !bound.plain) return false;
+  const std::vector<NodeId> inner = syntax.children(bound.double_stars[0]);
+  if (inner.size() != 1 || (syntax.kind(inner[0]) != Kind::identifier && syntax.kind(inner[0]) != Kind::attribute))
+    return false;
+  Rewrite rewrite(spot, fmt::format("{}({}=...) goes through {}", spot.name.name, parameter, wrapper.function));
+  const std::string name = spot.file.text(inner[0]), function = rewrite.use(std::string(wrapper.function));
+  rewrite.tier(Tier::review)
+      .replace(inner[0],
+               fmt::format("dict({0}, {1}={2}({3}={0}.get(\"{1}\")))", name, parameter, function, wrapper.keyword));
+  return rewrite.commit();
+}
+
 bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view parameter, const Wrapper& wrapper, bool add) {
   Context& file = spot.file;
   NodeId value = bound.value(parameter);
@@ -43,6 +59,7 @@ bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view paramete
   if (value == kNoNode && bound.open()) {
     NodeId dict =
         bound.double_stars.size() == 1 && bound.stars.empty() ? dict_of(file, bound.double_stars[0]) : kNoNode;
+    if (dict == kNoNode && wrap_in_dict(spot, bound, parameter, wrapper)) return true;
     if (dict == kNoNode) {
       file.find(
           spot.rule, spot.call, Severity::warning,
@@ -52,7 +69,7 @@ bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view paramete
     }
     value = dict_value(file.syntax, dict, parameter);
   }
-  if (!bound.plain || (value == kNoNode && !add)) return false;
+  if (!bound.plain || (value == kNoNode && (!add || spot.through_partial))) return false;
   Rewrite rewrite(spot, message);
   if (!spot.sure) rewrite.tier(Tier::review);
   if (value == kNoNode) {
@@ -72,7 +89,7 @@ bool append_to_list(Spot& spot, const Arguments& bound, std::string_view paramet
   std::string function = callbacks ? "npu_callbacks_append" : "npu_hooks_append";
   std::string keyword = callbacks ? "callbacks_list" : "hooks_list";
   NodeId value = bound.value(parameter);
-  if (!bound.plain) return false;
+  if (!bound.plain || (value == kNoNode && spot.through_partial)) return false;
   if (value == kNoNode && bound.open()) {
     file.find(spot.rule, spot.call, Severity::warning,
               fmt::format("{} may get its {} through * or **", spot.name.name, parameter),

@@ -184,6 +184,7 @@ const Rule kStrategyHooks = {
              "tf=1 distributed=tf_strategy"},
             {"import tensorflow as tf\nclf.train(i)\n", "", "tf=1 distributed=tf_strategy"},
         },
+    .arguments_alone = true,
 };
 
 const Rule kStrategyCompile = {

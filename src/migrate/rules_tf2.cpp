@@ -66,7 +66,7 @@ void open_device(Context& file, const Rule& rule) {
   if (rewrite.insert_after(after, {import, name + ".open().as_default()"})) rewrite.commit();
 }
 
-void loss_scale(Spot& spot) {
+void keras_loss_scale(Spot& spot) {
   Rewrite rewrite(spot);
   rewrite.replace(
       spot.file.syntax.child(spot.call, Field::function),
@@ -119,7 +119,7 @@ const Rule kNpuDeviceLossScale = {
     .reason = "it knows the device's way of seeing an overflow",
     .calls = {"tf.keras.mixed_precision.LossScaleOptimizer",
               "tf.keras.mixed_precision.experimental.LossScaleOptimizer"},
-    .at_call = loss_scale,
+    .at_call = keras_loss_scale,
     .examples =
         {
             {"import tensorflow as tf\no = tf.keras.mixed_precision.LossScaleOptimizer(opt)\n",

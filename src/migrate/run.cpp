@@ -7,7 +7,6 @@
 #include <chrono>
 #include <set>
 
-#include "migrate/api_table.h"
 #include "migrate/notebook.h"
 #include "migrate/options.h"
 #include "migrate/parallel.h"
@@ -65,21 +64,6 @@ struct Script {
   std::unique_ptr<Notebook> notebook;
 };
 
-// ---- references ----
-
-std::string_view use_of(const Syntax& syntax, NodeId node) {
-  NodeId parent = syntax.parent(node);
-  if (parent == kNoNode) return "value";
-  if (syntax.kind(parent) == Kind::call && syntax[node].field == Field::function) {
-    return syntax.kind(syntax.parent(parent)) == Kind::decorator ? "decorator" : "call";
-  }
-  if (syntax.kind(parent) == Kind::decorator) return "decorator";
-  if (syntax.kind(parent) == Kind::argument_list && syntax[parent].field == Field::superclasses) return "base";
-  return "value";
-}
-
-bool is_ours(std::string_view name) { return name.starts_with("tf.") || name.starts_with("hvd."); }
-
 // ---- one file ----
 
 bool matches(std::string_view pattern, std::string_view name) {
@@ -91,138 +75,80 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.substr(colon) == name.substr(named) && is_subclass(name.substr(0, named), pattern.substr(0, colon));
 }
 
-/// A name of a module that Keras has no longer is there where that module is, whatever became of the name. TensorFlow's own copy
-/// of Keras, which no list holds, is answered by Keras itself for scripts of the first interface.
-ApiSupport support_of(const ApiName& name, int generation) {
-  ApiSupport found = api_support(name.name);
-  if (!name.elder.empty() && !(name.inner && generation == 2)) {
-    const std::string_view platform = found.platform;
-    found = api_support(name.elder);
-    found.platform = platform;
+// Which enabled rules a callee's name is of.
+class RulesByName {
+ public:
+  explicit RulesByName(const Context& file) {
+    for (const Rule* rule : all_rules()) {
+      if (!file.is_enabled(*rule)) continue;
+      enabled.push_back(rule);
+      for (std::string_view name : rule->calls)
+        if (name.ends_with('*') || name.find(':') != name.npos)
+          patterns_.push_back({name, rule});
+        else
+          exact_[name].push_back(rule);
+    }
   }
-  const bool by_copy =
-      found.here == ApiSupport::Here::missing || (generation == 2 && found.here == ApiSupport::Here::layer);
-  return name.inner && by_copy ? api_support("tf.python.keras") : found;
-}
 
-/// Whether an edit replaces the text from `begin` to `end`; the edits are sorted and free of overlap.
-bool is_replaced(uint32_t begin, uint32_t end, const std::vector<Edit>& edits) {
-  auto after = std::upper_bound(edits.begin(), edits.end(), begin,
-                                [](uint32_t at, const Edit& edit) { return at < edit.begin; });
-  return after != edits.begin() && end <= std::prev(after)->end;
-}
-
-void note_references(Context& file, const std::vector<Edit>& edits) {
-  FileResult& result = file.result;
-  const auto& handled = file.rewritten;
-  std::map<uint32_t, std::string_view> hand_work;  // line -> advice
-  for (const Finding& finding : result.findings)
-    if (finding.severity != Severity::note) hand_work.emplace(finding.line, finding.advice);
-  std::unordered_map<std::string, ApiSupport> known;
-  auto add = [&](NodeId node, const ApiName& name, std::string_view use) {
-    const std::string& judged = name.elder.empty() ? name.name : name.elder;
-    const int generation = name.compat ? name.compat : file.own.tf;
-    auto [found, fresh] = known.try_emplace(judged + (name.inner ? " inner" : "") + std::to_string(generation));
-    if (fresh) found->second = support_of(name, generation);
-    const ApiSupport& support = found->second;
-    Position at = file.module.lines().at(file.syntax[node].begin);
-    Reference reference{result.path,
-                        at.line,
-                        at.column,
-                        name.name,
-                        use,
-                        std::string(here_title(support.here)),
-                        std::string(support.platform),
-                        support.note};
-    if (name.compat != 0 && !support.platform.empty()) reference.platform = "compat";
-    // A name that only the other generation of the interface has: scripts often ask for the version before they use it.
-    if (std::string_view listed = listed_part(name.name);
-        support.in_tensorflow() && api_exists(listed) && !api_exists(listed, generation)) {
-      reference.status = fmt::format("only in TensorFlow {}", 3 - generation);
-      reference.advice = fmt::format("the interface of TensorFlow {} does not have it", generation);
-    } else if (support.here == ApiSupport::Here::layer && generation == 2) {
-      reference.status = "only in TensorFlow 1";
-      reference.advice = "`cairn tf1` supplies it to scripts of TensorFlow 1";
-    }
-    auto by_hand = hand_work.find(at.line);
-    const bool migrated = handled.contains(node) || is_replaced(file.syntax[node].begin, file.syntax[node].end, edits);
-    if (migrated) {
-      reference.status = "migrated";
-    } else if (by_hand != hand_work.end() && support.here != ApiSupport::Here::missing &&
-               name.name.starts_with("hvd.")) {
-      reference.status = "needs hand work";
-      reference.advice = by_hand->second;
-    } else if (name.name.starts_with("hvd.") && support.here == ApiSupport::Here::unknown) {
-      reference.status = "needs hand work";
-    }
-    if (support.here == ApiSupport::Here::missing && !migrated) {
-      if (support.exists) {  // the table says what it needs that is not here
-        reference.status = "not here";
-        file.find(kMissingApi, node, Severity::note, name.name + " cannot run here", support.note);
-      } else if (asks_for_names(file.module, node)) {
-        reference.status = "asked for first";
-        reference.advice = "the script has another way where it is missing";
-      } else {
-        file.find(kMissingApi, node, Severity::error, judged + " exists neither in TensorFlow 2.15 nor in cairn tf1",
-                  support.note);
-      }
-    }
-    result.references.push_back(std::move(reference));
-  };
-  for (const NameUse& use : file.own.names) add(use.node, use.name, use_of(file.syntax, use.node));
-  for (const Import& import : file.module.imports()) {
-    if (import.module.starts_with('.') || !is_reported_framework(import.module) ||
-        !file.project.find(file.module.path(), import.module).empty())
-      continue;
-    ApiName name =
-        canonical(import.member.empty() || import.star ? import.module : import.module + "." + import.member);
-    if (is_ours(name.name)) add(import.entry, name, "import");
+  const std::vector<const Rule*>& of(const std::string& name) {
+    auto [entry, fresh] = found_.try_emplace(name);
+    if (!fresh) return entry->second;
+    std::set<const Rule*> fired;
+    if (auto found = exact_.find(name); found != exact_.end()) fired.insert(found->second.begin(), found->second.end());
+    for (const auto& [pattern, rule] : patterns_)
+      if (matches(pattern, name)) fired.insert(rule);
+    entry->second.assign(fired.begin(), fired.end());
+    return entry->second;
   }
-  std::stable_sort(result.references.begin(), result.references.end(), [](const Reference& a, const Reference& b) {
-    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
-  });
+
+  std::vector<const Rule*> enabled;
+
+ private:
+  std::unordered_map<std::string_view, std::vector<const Rule*>> exact_;
+  std::vector<std::pair<std::string_view, const Rule*>> patterns_;
+  std::unordered_map<std::string, std::vector<const Rule*>> found_;  // each rule once
+};
+
+struct CallOfRule {
+  NodeId call;
+  ApiName name;
+  bool alone;            // nothing else can be called there
+  bool through_partial;  // of what functools.partial gave
+};
+
+void add_call(Context& file, NodeId call, RulesByName& rules,
+              std::unordered_map<const Rule*, std::vector<CallOfRule>>& spots) {
+  const bool partial = file.makes_partial(call);
+  const std::vector<ApiName> targets = partial ? file.targets_of_partial(call) : file.targets(call);
+  if (targets.empty()) return;
+  const bool through_partial = !partial && file.calls_partial(call);
+  const NodeId callee = file.syntax.child(call, Field::function);
+  const bool alone = targets.size() == 1 && file.resolver.values(file.module, callee).size() == 1;
+  for (const ApiName& target : targets)
+    for (const Rule* rule : rules.of(target.name)) {
+      if ((partial || through_partial) && !rule->arguments_alone) continue;
+      if (auto& found = spots[rule]; found.empty() || found.back().call != call)
+        found.push_back({call, target, alone, through_partial});
+    }
 }
 
 void apply_rules(Context& file) {
   const Syntax& syntax = file.syntax;
-  std::vector<const Rule*> enabled;
-  std::unordered_map<std::string_view, std::vector<const Rule*>> exact;
-  std::vector<std::pair<std::string_view, const Rule*>> patterns;
-  for (const Rule* rule : all_rules()) {
-    if (!file.is_enabled(*rule)) continue;
-    enabled.push_back(rule);
-    for (std::string_view name : rule->calls)
-      if (name.ends_with('*') || name.find(':') != name.npos)
-        patterns.push_back({name, rule});
-      else
-        exact[name].push_back(rule);
-  }
-  struct Found {
-    NodeId call;
-    ApiName name;
-    bool alone;  // nothing else can be called there
-  };
-  std::map<const Rule*, std::vector<Found>> spots;
+  RulesByName rules(file);
+  std::unordered_map<const Rule*, std::vector<CallOfRule>> spots;
+  auto use = file.own.names.begin();  // in the order of the nodes, as calls are
   for (NodeId call = 0; call < syntax.size(); ++call) {
     if (syntax.kind(call) != Kind::call) continue;
-    const std::vector<ApiName> targets = file.targets(call);
-    const bool alone =
-        targets.size() == 1 && file.resolver.values(file.module, syntax.child(call, Field::function)).size() == 1;
-    for (const ApiName& target : targets) {
-      std::set<const Rule*> fired;
-      if (auto found = exact.find(target.name); found != exact.end())
-        fired.insert(found->second.begin(), found->second.end());
-      for (const auto& [pattern, rule] : patterns)
-        if (matches(pattern, target.name)) fired.insert(rule);
-      for (const Rule* rule : fired)
-        if (auto& found = spots[rule]; found.empty() || found.back().call != call)
-          found.push_back({call, target, alone});
-    }
+    const NodeId callee = syntax.child(call, Field::function);
+    while (use != file.own.names.end() && use->node < callee) ++use;
+    // Most calls can call one name alone, and that is no rule's.
+    const bool known = use != file.own.names.end() && use->node == callee && use->alone;
+    if (!known || !rules.of(use->name.name).empty()) add_call(file, call, rules, spots);
   }
-  for (const Rule* rule : enabled) {
+  for (const Rule* rule : rules.enabled) {
     if (auto found = spots.find(rule); found != spots.end() && rule->at_call)
-      for (auto& [call, name, alone] : found->second) {
-        Spot spot{file, *rule, call, name, alone};
+      for (auto& [call, name, alone, through_partial] : found->second) {
+        Spot spot{file, *rule, call, name, alone, through_partial};
         if (is_subclass(name.name.substr(0, name.name.find(':')), rule->calls[0].substr(0, rule->calls[0].find(':'))) &&
             name.name.find(':') != std::string::npos)
           spot.name.name =

@@ -9,6 +9,12 @@
 
 namespace cairn::migrate {
 
+/// Lets maps by std::string be asked with views.
+struct TextHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+};
+
 struct Span {
   uint32_t begin = 0;
   uint32_t end = 0;

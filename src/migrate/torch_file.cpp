@@ -128,8 +128,7 @@ void TorchFile::leave(NodeId node, const std::string& name, const std::string& r
 void TorchFile::note(NodeId node, std::string_view name, std::string_view status, std::string advice) {
   Position at = file.module.lines().at(syntax[node].begin);
   std::string_view use = syntax.kind(node) == Kind::call ? "call" : "value";
-  file.result.references.push_back({file.result.path, at.line, at.column, std::string(name), use, std::string(status),
-                                    std::string(), std::move(advice)});
+  file.result.references.push_back({at.line, at.column, std::string(name), use, status, "", std::move(advice)});
 }
 
 int TorchFile::unit() const {

@@ -1,30 +1,13 @@
 // Evaluates expressions to sets of possible values, memoised per expression; cycles and deep chains end in "unknown".
-#include "migrate/values.h"
-
 #include <algorithm>
 
 #include "migrate/api_table.h"
+#include "migrate/value_sets.h"
 
 namespace cairn::migrate {
 namespace {
 
-constexpr std::string_view kTensor = "torch.Tensor";
-
-constexpr int kMaxDepth = 60;      // of nested evaluation; beyond it nothing is claimed
-constexpr size_t kMaxValues = 16;  // an expression that may be more than this is unknown
-
-void add(Values& into, Value value) {
-  if (into.size() < kMaxValues && std::find(into.begin(), into.end(), value) == into.end())
-    into.push_back(std::move(value));
-}
-
-void add_all(Values& into, const Values& from) {
-  for (const Value& value : from) add(into, value);
-}
-
-Value named(std::string name) { return {Value::Is::named, std::move(name), {}, nullptr, kNoNode}; }
-Value instance(std::string name) { return {Value::Is::instance, std::move(name), {}, nullptr, kNoNode}; }
-Value defined(Value::Is is, const Module& module, NodeId node) { return {is, {}, {}, &module, node}; }
+constexpr int kMaxDepth = 60;  // of nested evaluation; beyond it nothing is claimed
 
 }  // namespace
 
@@ -34,7 +17,7 @@ const Values& Resolver::values(const Module& module, NodeId expression) {
   Values& found = entry->second;  // stays where it is while others are added
   if (!fresh || depth_ >= kMaxDepth) return found;
   ++depth_;
-  found = evaluate(module, expression);
+  found = evaluate(module, expression);  // whoever walks an entry walks a finished one, or an empty one
   --depth_;
   return found;
 }
@@ -100,31 +83,14 @@ Values Resolver::evaluate(const Module& module, NodeId node) {
   }
 }
 
-/// A part of a tensor is a tensor, that of a dictionary, list or tuple written out is any of its members.
-Values Resolver::of_subscript(const Module& module, NodeId node) {
-  const NodeId whole = module.syntax().child(node, Field::value);
-  if (is_tensor(module, whole)) return {instance(std::string(kTensor))};
-  Values found;
-  for (const Value& value : Values(values(module, whole))) {
-    if (value.is != Value::Is::literal) continue;
-    const Syntax& syntax = value.module->syntax();
-    const Kind kind = syntax.kind(value.node);
-    if (kind != Kind::dictionary && kind != Kind::list && kind != Kind::tuple) continue;
-    for (NodeId member : syntax.children(value.node)) {
-      if (syntax.kind(member) == Kind::pair) member = syntax.child(member, Field::value);
-      add_all(found, values(*value.module, member));
-    }
-  }
-  return found;
-}
-
 Values Resolver::of_identifier(const Module& module, NodeId node) {
   std::string_view name = module.syntax().text(node);
   uint32_t scope = kNoScope;
   Values found;
   for (uint32_t index : module.lookup(name, node, scope)) add_all(found, of_binding(module, module.bindings()[index]));
   if (scope == kNoScope || scope == 0) star_member(module, name, found);
-  if (scope == kNoScope && found.empty() && (name == "super" || name == "dict" || name == "list" || name == "tuple"))
+  if (scope == kNoScope && found.empty() &&
+      (name == "super" || name == "getattr" || name == "dict" || name == "list" || name == "tuple"))
     found.push_back(named("builtins." + std::string(name)));
   return found;
 }
@@ -149,8 +115,15 @@ void Resolver::star_member(const Module& module, std::string_view name, Values& 
 
 Values Resolver::of_binding(const Module& module, const Binding& binding) {
   switch (binding.how) {
-    case Bound::import: return of_import(module, binding.module);
-    case Bound::from_import: return of_member(module, binding.module, binding.member);
+    case Bound::import:
+    case Bound::from_import: {
+      auto [entry, fresh] = imported_.try_emplace(&binding);
+      Values& known = entry->second;
+      if (fresh)
+        known = binding.how == Bound::import ? of_import(module, binding.module)
+                                             : of_member(module, binding.module, binding.member);
+      return known;
+    }
     case Bound::assigned:
     case Bound::with: return binding.value == kNoNode ? Values{} : values(module, binding.value);
     case Bound::function: {
@@ -169,40 +142,6 @@ bool Resolver::is_tensor(const Module& module, NodeId node) {
   for (const Value& value : values(module, node))
     if (value.is == Value::Is::instance && value.name == kTensor) return true;
   return false;
-}
-
-Values Resolver::parts_of(const Module& module, NodeId whole) {
-  Values found;
-  if (whole == kNoNode) return found;
-  for (const Value& value : Values(values(module, whole))) {
-    if (value.is == Value::Is::instance && value.name == kTensor) add(found, value);
-    if (value.is != Value::Is::literal) continue;
-    Kind kind = value.module->syntax().kind(value.node);
-    if (kind == Kind::tuple || kind == Kind::expression_list || kind == Kind::list)
-      for (NodeId part : value.module->syntax().children(value.node)) add_all(found, values(*value.module, part));
-  }
-  return found;
-}
-
-Values Resolver::items_of(const Module& module, NodeId iterable) {
-  const Syntax& syntax = module.syntax();
-  Values found;
-  if (iterable == kNoNode) return found;
-  if (syntax.kind(iterable) == Kind::call) {  // enumerate(loader), zip(a, b), tqdm(loader)
-    std::string_view callee = syntax.text(syntax.child(iterable, Field::function));
-    if (callee == "enumerate" || callee == "zip" || callee == "tqdm" || callee == "tqdm.tqdm" || callee == "reversed") {
-      for (NodeId argument : syntax.children(syntax.child(iterable, Field::arguments)))
-        if (syntax.kind(argument) != Kind::keyword_argument) add_all(found, items_of(module, argument));
-      return found;
-    }
-  }
-  for (const Value& value : Values(values(module, iterable)))
-    if (value.is == Value::Is::instance && (value.name == kTensor || value.name == "torch.utils.data.DataLoader"))
-      add(found, instance(std::string(kTensor)));
-    else if (value.is == Value::Is::instance &&
-             (value.name == "torch.nn.ModuleList" || value.name == "torch.nn.Sequential"))
-      add(found, instance("torch.nn.Module"));
-  return found;
 }
 
 NodeId Resolver::enclosing_class(const Module& module, NodeId function) const {
@@ -233,7 +172,7 @@ Values Resolver::of_parameter(const Module& module, const Binding& binding) {
                           ? syntax.child(syntax.parent(binding.site), Field::type)
                           : kNoNode;
   if (annotation != kNoNode && syntax.first(annotation) != kNoNode)
-    for (const Value& value : Values(values(module, syntax.first(annotation)))) {
+    for (const Value& value : values(module, syntax.first(annotation))) {
       if (value.is == Value::Is::named) add(found, instance(value.name));
       if (value.is == Value::Is::class_) add(found, defined(Value::Is::object, *value.module, value.node));
     }
@@ -335,7 +274,7 @@ Values Resolver::of_attribute(const Module& module, NodeId node) {
   std::string name(syntax.text(attribute));
   Values found;
   // import tensorflow.compat.v1 also binds the chain below the first name; the project's packages likewise.
-  for (const Value& value : Values(values(module, object))) add_all(found, attribute_of(value, name));
+  for (const Value& value : values(module, object)) add_all(found, attribute_of(value, name));
   return found;
 }
 
@@ -387,7 +326,7 @@ Values Resolver::class_attribute(const Module& module, NodeId class_node, const 
   if (bases == kNoNode) return found;
   for (NodeId base : syntax.children(bases)) {
     if (syntax.kind(base) == Kind::keyword_argument) continue;
-    for (const Value& value : Values(values(module, base))) {
+    for (const Value& value : values(module, base)) {
       if (value.is == Value::Is::class_ && !(value.module == &module && value.node == class_node))
         add_all(found, class_attribute(*value.module, value.node, name, false, depth + 1));
       else if (value.is == Value::Is::named)
@@ -399,61 +338,71 @@ Values Resolver::class_attribute(const Module& module, NodeId class_node, const 
 }
 
 Values Resolver::of_call(const Module& module, NodeId node) {
-  const Syntax& syntax = module.syntax();
-  NodeId callee = syntax.child(node, Field::function);
-  if (callee == kNoNode) return {};
   Values found;
-  if (syntax.text(callee) == "getattr") {  // getattr(torch.optim, "Adam")
-    const std::vector<NodeId> given = syntax.children(syntax.child(node, Field::arguments));
-    std::string name;
-    if (given.size() >= 2 && string_value(syntax, given[1], name))
-      for (const Value& value : Values(values(module, given[0]))) add_all(found, attribute_of(value, name));
-    return found;
-  }
-  for (const Value& value : Values(values(module, callee))) {
-    switch (value.is) {
-      case Value::Is::named: {
-        if (value.name == "builtins.super") {
-          NodeId function = syntax.ancestor(node, Kind::function_definition);
-          NodeId owner = function == kNoNode ? kNoNode : enclosing_class(module, function);
-          if (owner != kNoNode) add(found, defined(Value::Is::super, module, owner));
-        } else if (value.name == "copy.deepcopy" || value.name == "copy.copy") {
-          const std::vector<NodeId> given = syntax.children(syntax.child(node, Field::arguments));
-          if (!given.empty()) add_all(found, values(module, given[0]));
-        } else if (value.name.starts_with("builtins.")) {
-          add(found, defined(Value::Is::literal, module, node));
-        } else {
-          std::string given = returned_class(canonical(value.name).name);
-          if (!given.empty()) add(found, instance(given));
-        }
-        break;
-      }
-      case Value::Is::method: {
-        std::string given = returned_class(canonical(value.name).name + ":" + value.member);
-        if (!given.empty()) add(found, instance(given));
-        break;
-      }
-      case Value::Is::instance: {
-        std::string given = returned_class(canonical(value.name).name + ":__call__");
-        if (!given.empty()) add(found, instance(given));
-        break;
-      }
-      case Value::Is::object: {
-        // A module of PyTorch that is called runs its forward().
-        for (const std::string& base : external_bases(*value.module, value.node)) {
-          if (!base.starts_with("torch.nn.")) continue;
-          for (const Value& forward : Values(own_or_inherited(*value.module, value.node, "forward")))
-            if (forward.is == Value::Is::function) add_all(found, returned(*forward.module, forward.node));
-          if (found.empty()) add(found, instance(std::string(kTensor)));
-        }
-        break;
-      }
-      case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;
-      case Value::Is::function: add_all(found, returned(*value.module, value.node)); break;
-      default: break;
-    }
-  }
+  if (NodeId callee = module.syntax().child(node, Field::function); callee != kNoNode)
+    for (const Value& value : values(module, callee)) add_called(found, value, module, node);
   return found;
+}
+
+void Resolver::add_called(Values& found, const Value& value, const Module& module, NodeId node) {
+  auto add_instance = [&](const std::string& callee) {
+    if (std::string given = returned_class(callee); !given.empty()) add(found, instance(given));
+  };
+  switch (value.is) {
+    case Value::Is::named:
+      if (value.name == "builtins.super") {
+        NodeId function = module.syntax().ancestor(node, Kind::function_definition);
+        NodeId owner = function == kNoNode ? kNoNode : enclosing_class(module, function);
+        if (owner != kNoNode) add(found, defined(Value::Is::super, module, owner));
+      } else if (value.name == "builtins.getattr") {
+        add_attribute_by_name(found, module, node);
+      } else if (value.name == "copy.deepcopy" || value.name == "copy.copy") {
+        const std::vector<NodeId> given = module.syntax().children(module.syntax().child(node, Field::arguments));
+        if (!given.empty()) add_all(found, values(module, given[0]));
+      } else if (value.name.starts_with("builtins.")) {
+        add(found, defined(Value::Is::literal, module, node));
+      } else if (value.name == "functools.partial") {
+        add(found, defined(Value::Is::partial, module, node));
+      } else {
+        add_instance(canonical(value.name).name);
+      }
+      break;
+    case Value::Is::method: add_instance(canonical(value.name).name + ":" + value.member); break;
+    case Value::Is::instance: add_instance(canonical(value.name).name + ":__call__"); break;
+    case Value::Is::object:
+      // A module of PyTorch that is called runs its forward().
+      for (const std::string& base : external_bases(*value.module, value.node)) {
+        if (!base.starts_with("torch.nn.")) continue;
+        for (const Value& forward : own_or_inherited(*value.module, value.node, "forward"))
+          if (forward.is == Value::Is::function) add_all(found, returned(*forward.module, forward.node));
+        if (found.empty()) add(found, instance(std::string(kTensor)));
+      }
+      break;
+    case Value::Is::class_: add(found, defined(Value::Is::object, *value.module, value.node)); break;
+    case Value::Is::function: add_all(found, returned(*value.module, value.node)); break;
+    case Value::Is::partial:
+      for (const Value& wrapped : wrapped_by(value))
+        if (wrapped.is != Value::Is::partial) add_called(found, wrapped, module, node);
+      break;
+    default: break;
+  }
+}
+
+const Values& Resolver::wrapped_by(const Value& partial) {
+  static const Values none;
+  const Syntax& syntax = partial.module->syntax();
+  const std::vector<NodeId> arguments = syntax.children(syntax.child(partial.node, Field::arguments));
+  return arguments.empty() ? none : values(*partial.module, arguments[0]);
+}
+
+/// getattr(tf.train, "AdamOptimizer"), the name written out there or kept in a variable.
+void Resolver::add_attribute_by_name(Values& found, const Module& module, NodeId call) {
+  const std::vector<NodeId> arguments = module.syntax().children(module.syntax().child(call, Field::arguments));
+  if (arguments.size() < 2) return;
+  std::string name;
+  for (const auto& [there, literal] : literals(module, arguments[1]))
+    if (string_value(there->syntax(), literal, name))
+      for (const Value& object : values(module, arguments[0])) add_all(found, attribute_of(object, name));
 }
 
 const Values& Resolver::returned(const Module& module, NodeId function) {
@@ -499,7 +448,7 @@ std::vector<std::string> Resolver::external_bases(const Module& module, NodeId c
     if (bases == kNoNode) continue;
     for (NodeId base : at->syntax().children(bases)) {
       if (at->syntax().kind(base) == Kind::keyword_argument) continue;
-      for (const Value& value : Values(values(*at, base))) {
+      for (const Value& value : values(*at, base)) {
         std::pair<const Module*, NodeId> next{value.module, value.node};
         if (value.is == Value::Is::named) found.push_back(canonical(value.name).name);
         if (value.is == Value::Is::class_ && std::find(todo.begin(), todo.end(), next) == todo.end())
@@ -512,7 +461,7 @@ std::vector<std::string> Resolver::external_bases(const Module& module, NodeId c
 
 bool Resolver::is_instance(const Module& module, NodeId expression, std::string_view klass, bool* sure) {
   bool any = false, all = true;
-  for (const Value& value : Values(values(module, expression))) {
+  for (const Value& value : values(module, expression)) {
     bool matches = false;
     if (value.is == Value::Is::instance) {
       matches = is_subclass(canonical(value.name).name, klass);

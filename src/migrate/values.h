@@ -21,6 +21,7 @@ struct Value {
     class_,    // definition `node` in `module`
     object,    // an instance of that class
     super,     // super() inside that class
+    partial,   // what the call `node` of functools.partial in `module` gives
     literal,   // a string, number, list, tuple, dict, None, ...: the expression `node` in `module`
   };
   Is is;
@@ -57,6 +58,8 @@ class Resolver {
   std::vector<std::string> external_bases(const Module& module, NodeId class_node);
   /// The literals that the expression may be (through names and arguments), as (module, node).
   std::vector<std::pair<const Module*, NodeId>> literals(const Module& module, NodeId expression);
+  /// What functools.partial was given to call, in the module of `partial`.
+  const Values& wrapped_by(const Value& partial);
   /// What the calls of its function pass for a parameter, in this file, else in those that import it.
   std::vector<std::pair<const Module*, NodeId>> arguments_of(const Module& module, const Binding& parameter);
 
@@ -77,6 +80,9 @@ class Resolver {
   Values class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth);
   const Values& own_or_inherited(const Module& module, NodeId class_node, const std::string& name);
   Values of_call(const Module& module, NodeId node);
+  void add_called(Values& found, const Value& callee, const Module& module, NodeId call);
+  void add_attribute_by_name(Values& found, const Module& module, NodeId call);
+  void add_members(Values& found, const Module& module, NodeId literal);
   const Values& returned(const Module& module, NodeId function);
   NodeId enclosing_class(const Module& module, NodeId function) const;
   void star_member(const Module& module, std::string_view name, Values& found);
@@ -86,7 +92,7 @@ class Resolver {
   // evaluation begins, empty, so that cycles end.
   std::unordered_map<uint64_t, Values> known_, returned_;
   std::unordered_map<std::string, Values> members_;
-  std::unordered_map<std::string, std::vector<ApiName>> canonical_;
+  std::unordered_map<const Binding*, Values> imported_;
   int depth_ = 0;
 };
 

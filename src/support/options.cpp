@@ -134,8 +134,11 @@ class Reader {
   }
 
   void unknown(const std::string& name, bool has_value) {
+    const Door other = door_ == kAtc ? kOmg : kAtc;
     problem("E10053", "--" + name, fmt::format("--{} is no option", name),
-            hint_for_unknown(name, has_value ? "" : std::string(next()), door_));
+            find_option(name, other) ? fmt::format("{} has it, {} has not: leave it out", other == kOmg ? "omg" : "atc",
+                                                   other == kOmg ? "atc" : "omg")
+                                     : hint_for_unknown(name, has_value ? "" : std::string(next()), door_));
     // What follows is most likely its value.
     if (!has_value && at_ < arguments_.size() && !next_is_option()) ++at_;
   }

@@ -232,8 +232,8 @@ TEST(reports, list_formats) {
 
 TEST(options, wrong_ones_are_said_in_a_sentence) {
   Options options;
-  for (const char* words : {"nonsense", "tf=x", "distributed=mpi", "loss_scale=0", "jobs=-1", "disable=no-such-rule",
-                            "precision_mode=a\"b", "platform=maybe"})
+  for (const char* words : {"nonsense", "tf=x", "tf=3", "distributed=mpi", "loss_scale=0", "jobs=-1",
+                            "disable=no-such-rule", "precision_mode=a\"b", "platform=maybe"})
     EXPECT_THROW(set_options(options, words), Error) << words;
   set_options_json(options, "{\"tf\": 2, \"exclude\": [\"a\", \"b\"], \"platform\": true}", "c.json");
   EXPECT_EQ(options.tf, 2);

@@ -263,10 +263,25 @@ def test_a_file_that_is_no_model_is_refused_in_one_sentence(command, tmp_path):
     (("run", "frozen_graph.pb", "--inptu", "x.npy"), "--inptu is no option; did you mean --input?"),
     (("run", "frozen_graph.pb", "--input", "image=x.npy"), "image: is no input of the model, which has features"),
     (("why", "frozen_graph.pb", "loss/BaisAdd"), "did you mean loss/BiasAdd?"),
+    (("convert", "frozen_graph.pb", "model.om"), "model.om is one argument too many"),
+    (("freeze", "no_such_folder", "-o", "f.pb"), "error: freeze: no_such_folder: does not exist"),
 ])  # fmt: skip
 def test_what_was_misspelt_is_guessed(words, sentence, frozen, command):
     done = command("cairn", *words)
     assert done.returncode == 1 and sentence in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(("words", "sentence"), [
+    (("msame", "--model", "m.om", "--outfmt", "txt"), "--outfmt: txt is written TXT"),
+    (("msame", "--model", "m.om", "--outfmt", "TEXT"), "--outfmt: TEXT is none of BIN, TXT; did you mean TXT?"),
+    (("msame", "m.om", "--model", "m.om"), "m.om is one argument too many"),
+    (("atc", "--model=m.pb", "--framework=3", "--output=o", "--ddk_version=1.60"), "omg has it, atc has not: leave it out"),
+    (("cairn", "migrate", ".", "--tf", "3"), "tf: expected 1, 2 or auto, found '3'"),
+    (("cairn", "migrate", ".", "other"), "other is one argument too many"),
+])  # fmt: skip
+def test_words_that_do_not_fit_are_refused_with_what_does(words, sentence, command):
+    done = command(*words)
+    assert done.returncode in (1, 2) and sentence in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 def test_cairn_alone_shows_its_help(command):

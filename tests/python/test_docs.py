@@ -1,7 +1,7 @@
 """What the documentation says to type is typed: shell and Python blocks of README.md and docs/ run, file by file, in a
-folder that holds the digits model as saved_model/, test images as test_images.npy, a TensorFlow 1 script as train.py and a Caffe net as
-deploy.prototxt and net.caffemodel. Blocks
-marked `text` are not run."""
+folder that holds the digits model as saved_model/, test images as test_images.npy, a TensorFlow 1 script as train.py, a project of several
+files as my_project/ and a Caffe net as deploy.prototxt and net.caffemodel. So do the lines behind `$` of blocks marked `console`, and
+the commands that READMEs of examples/ show. Blocks marked `text` are not run."""
 
 import os
 import re
@@ -14,6 +14,9 @@ from conftest import BIN, ROOT
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+NEEDS_ANOTHER = ("--torch", "PYTHON", "--weights")  # an environment that has PyTorch, or its files
 COMMANDS_OF_DEV = re.compile(r"^\s*\./dev ([\w-]+)", re.MULTILINE)
 
 
@@ -28,6 +31,7 @@ def folder(models, tmp_path):
     inputs, _ = next(iter(model.cases()))
     np.save(tmp_path / "test_images.npy", inputs["x"])
     shutil.copy(ROOT / "examples/digits/train_tf1.py", tmp_path / "train.py")
+    shutil.copytree(ROOT / "examples/migrate/rnn_project", tmp_path / "my_project")
     for name in ("deploy.prototxt", "net.caffemodel"):
         shutil.copy((ROOT / "tests/frontends/data/caffe/tiny").with_suffix(name[name.rfind(".") :]), tmp_path / name)
     return tmp_path
@@ -40,6 +44,38 @@ def test_the_commands_of_a_page_work(page, folder):
             run_shell(text, folder)
         else:
             run_python(text, folder)
+
+
+def pages_with_consoles():
+    return [page for page in PAGES if CONSOLE.search(page.read_text())]
+
+
+@pytest.mark.parametrize("page", pages_with_consoles(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_lines_behind_a_prompt_work(page, folder):
+    shutil.copy(ROOT / "examples/pytorch/digits.py", folder / "net.py")
+    lines = [line[2:] for block in CONSOLE.findall(page.read_text()) for line in block.splitlines() if line.startswith("$ ")]
+    run_lines([line for line in lines if "mindspore" not in line], folder)
+    for name in ("train.py", "fit.py", "project/train.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(folder / "net.py", folder / name)
+    run_lines([line for line in lines if "mindspore" in line], folder)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", EXAMPLES, ids=lambda page: page.parent.name)
+def test_the_commands_beside_the_examples_work(page, tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    run_lines(re.findall(r"^    ((?:\w+=\w+ )?cairn .*)$", page.read_text(), re.MULTILINE), tmp_path)
+
+
+def run_lines(lines, folder):
+    """Each by itself; differences that `cairn migrate` shows without writing them, and what is left to do, are its status 1."""
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    for line in lines:
+        if any(word in line for word in NEEDS_ANOTHER):
+            continue
+        done = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode in ((0, 1) if line.startswith("cairn migrate") else (0,)), f"{line}\n{done.stdout}{done.stderr}"
 
 
 def run_shell(text, folder):

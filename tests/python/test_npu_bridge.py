@@ -379,3 +379,23 @@ def test_without_npu_init_sessions_with_the_entry_do_what_it_says_and_others_sta
     done = run_python(["-c", WITHOUT_INIT], "tensorflow")
     assert done.returncode == 0 and done.stdout.split() == ["4"], done.stderr[-3000:]
     assert "precision_mod is not a known key" in done.stderr
+
+
+WARMUP = """
+import tensorflow as tf
+from npu_bridge.estimator.npu.npu_callbacks import LearningRateScheduleCallback, LearningRateWarmupCallback
+import numpy as np
+x = np.random.RandomState(0).rand(32, 4).astype("float32")
+for callback in (LearningRateWarmupCallback(warmup_epochs=2), LearningRateScheduleCallback(0.5), LearningRateScheduleCallback(multiplier=0.5)):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.SGD(0.25), "mse")
+    print(model.fit(x, x[:, 0], batch_size=16, epochs=2, verbose=0, callbacks=[callback]).history["lr"])
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["-m", "cairn_tf1"]], ids=["eager", "sessions"])
+def test_schedules_of_older_scripts_begin_with_the_optimizers_own_rate(words, tmp_path):
+    (tmp_path / "fit.py").write_text(WARMUP)
+    done = run_python([*words, tmp_path / "fit.py"])
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.splitlines()[-3:] == ["[0.25, 0.25]", "[0.125, 0.125]", "[0.125, 0.125]"]

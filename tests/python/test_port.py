@@ -187,6 +187,15 @@ def test_the_program_of_a_project_is_found_or_asked_for(tmp_path):
     done = run_python(["-m", "cairn_tf1.port", project, "-o", tmp_path / "work"])
     assert done.returncode == 2
     assert "--main names it (candidates: other.py, run.py)" in done.stderr
+    done = run_python(["-m", "cairn_tf1.port", project, "-m", "train.py", "-o", tmp_path / "work"])
+    assert done.returncode == 2 and f"there is no train.py in {project}; candidates: other.py, run.py" in done.stderr
+    done = run_python(["-m", "cairn_tf1.port", project, "-m", project / "run.py", "-o", tmp_path / "work"])
+    assert done.returncode == 3 and "ValueError: net" in done.stderr
+    for name in ("run.py", "other.py"):
+        (project / name).unlink()
+    (project / "net2.py").write_text("import tensorflow as tf\n\n\ndef net():\n    return tf.Session()\n")
+    done = run_python(["-m", "cairn_tf1.port", project, "-o", tmp_path / "work"])
+    assert done.returncode == 2 and "--main names it (candidates: net.py, net2.py)" in done.stderr
 
 
 KINDS = """

@@ -1,5 +1,9 @@
 #include "options.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
 #include <climits>
 
 #include "help.h"
@@ -33,6 +37,7 @@ std::string refusal(const CLI::App& app, const std::vector<std::string>& words) 
   if (chosen.empty())
     for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; }))
       names.push_back(each->get_name());
+  const bool has_commands = !names.empty();
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const std::vector<std::string_view> candidates(names.begin(), names.end());
@@ -41,7 +46,8 @@ std::string refusal(const CLI::App& app, const std::vector<std::string>& words) 
   for (const std::string& word : words) {
     if (options && !word.starts_with('-')) continue;
     const std::string name = word.substr(0, word.find('='));
-    const char* kind = name.starts_with('-') ? "no option" : chosen.empty() ? "no command" : "one argument too many";
+    const bool command = chosen.empty() && has_commands;
+    const char* kind = name.starts_with('-') ? "no option" : command ? "no command" : "one argument too many";
     lines += fmt::format("error: {}: {} is {}{}\n", verb_name(verb), name, kind, did_you_mean(name, candidates));
   }
   return lines + kSeeHelp;
@@ -80,7 +86,18 @@ Option& Option::within(double low, double high) {
 }
 
 Option& Option::one_of(const std::vector<std::string>& values) {
-  option_->check(CLI::IsMember(values));
+  auto check = [values](const std::string& text) {
+    if (std::find(values.begin(), values.end(), text) != values.end()) return std::string();
+    auto folded = [](std::string word) {
+      for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      return word;
+    };
+    for (const std::string& value : values)
+      if (folded(value) == folded(text)) return fmt::format("{} is written {}", text, value);
+    const std::vector<std::string_view> candidates(values.begin(), values.end());
+    return fmt::format("{} is none of {}{}", text, fmt::join(values, ", "), did_you_mean(text, candidates));
+  };
+  option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(values, ",")), ""));
   return *this;
 }
 

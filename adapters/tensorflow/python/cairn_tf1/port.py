@@ -66,6 +66,7 @@ def main(words=None):
     if migrated.exists() and not mark.exists():
         return refuse(f"{migrated} is not from an earlier cairn port and would be replaced; name another work folder with -o")
     mark.touch()
+    options.main = named_script(options)
     migration = migrate(options, migrated)
     script = migrated / entry(options, migration)
     runs = {name: run(kind, name, script, options, migration) for name, kind in RUNS.items()}
@@ -95,6 +96,13 @@ def main(words=None):
     return EXIT[result["verdict"]]
 
 
+def named_script(options):
+    """What --main says, relative to the project, also where it is said relative to the working folder."""
+    folder, named = options.path.resolve(), Path(options.main or "").resolve()
+    inside = options.main and (Path(options.main).is_absolute() or not folder.joinpath(options.main).is_file())
+    return str(named.relative_to(folder)) if inside and named.is_relative_to(folder) else options.main
+
+
 def run(kind, name, script, options, migration):
     """What a run of this kind (see RUNS) recorded, under the name `name`."""
     engine, settings = kind
@@ -118,7 +126,7 @@ def migrate(options, folder):
     with tempfile.TemporaryDirectory() as outside:  # the work folder may lie inside the project
         migrated = Path(outside) / "migrated"
         command = [Path(sys.executable).with_name("cairn"), "migrate", path, "-o", migrated, "--json"]
-        command += ["--main", options.main] if options.main else []
+        command += ["--main", options.main] if options.main and path.joinpath(options.main).is_file() else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         if done.returncode not in (0, 1):
             sys.exit(refuse(f"migration failed: {done.stderr.strip().removeprefix('error: migrate: ')}", 3))
@@ -150,17 +158,27 @@ def obstacles(migration):
 
 def entry(options, migration):
     """The program's script, relative to the project."""
+    if options.path.is_file():
+        return options.path.name
     if options.main:
-        found = [options.main]
-    elif options.path.is_file():
-        found = [options.path.name]
-    else:
-        scripts = [file for file in migration["files"] if file["path"].endswith(".py")]
-        found = [file["path"] for file in scripts if file["entry"] or len(scripts) == 1]
-    if len(found) != 1 or not (options.path.parent if options.path.is_file() else options.path).joinpath(found[0]).is_file():
-        names = ", ".join(found[:8]) or "none"
-        sys.exit(refuse(f"which script is the program? --main names it (candidates: {names})"))
+        if options.path.joinpath(options.main).is_file():
+            return options.main
+        sys.exit(refuse(f"there is no {options.main} in {options.path}; {candidates(migration)}"))
+    scripts = [file for file in migration["files"] if file["path"].endswith(".py")]
+    found = [file["path"] for file in scripts if file["entry"] or len(scripts) == 1]
+    if not any(file["tf"] for file in scripts):
+        sys.exit(refuse(f"no script in {options.path} uses TensorFlow"))
+    if len(found) != 1:
+        sys.exit(refuse(f"which script is the program? --main names it ({candidates(migration)})"))
     return found[0]
+
+
+def candidates(migration):
+    """The scripts that may be the program: those that are started by themselves, else all that use TensorFlow."""
+    scripts = [file for file in migration["files"] if file["path"].endswith(".py")]
+    found = [file["path"] for file in scripts if file["entry"]] or [file["path"] for file in scripts if file["tf"]]
+    more = f", and {len(found) - 8} more" if len(found) > 8 else ""
+    return f"candidates: {', '.join(found[:8])}{more}" if found else "no script uses TensorFlow"
 
 
 def train(script, options, name, engine, settings, migration):

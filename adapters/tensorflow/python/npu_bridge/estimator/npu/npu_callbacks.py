@@ -69,11 +69,13 @@ class MetricAverageCallback(tf.keras.callbacks.Callback):
 
 class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
     """The learning rate is `initial_lr` times `multiplier` (a number, or a function of the epoch) from `start_epoch` until
-    `end_epoch`; by the batch unless it is a staircase."""
+    `end_epoch`; by the batch unless it is a staircase. Older scripts give no `initial_lr`: it is the optimizer's when training begins."""
 
-    def __init__(self, initial_lr, multiplier, start_epoch=0, end_epoch=None, staircase=True, momentum_correction=True,
+    def __init__(self, initial_lr=None, multiplier=None, start_epoch=0, end_epoch=None, staircase=True, momentum_correction=True,
                  steps_per_epoch=None):  # fmt: skip
         super().__init__()
+        if multiplier is None:
+            initial_lr, multiplier = None, initial_lr
         self.initial_lr = initial_lr
         self.multiplier = multiplier if callable(multiplier) else lambda epoch: multiplier
         self.start_epoch, self.end_epoch, self.staircase = start_epoch, end_epoch, staircase and callable(multiplier)
@@ -81,7 +83,11 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
         self._epoch = 0
 
     def on_train_begin(self, logs=None):
-        self.steps_per_epoch = self.steps_per_epoch or self.params.get("steps")
+        if self.initial_lr is None:
+            self.initial_lr = float(tf.keras.backend.get_value(self.model.optimizer.learning_rate))
+        samples, batch_size = self.params.get("samples"), self.params.get("batch_size")  # of arrays, in graph mode
+        by_samples = -(-samples // batch_size) if samples and batch_size else None
+        self.steps_per_epoch = self.steps_per_epoch or self.params.get("steps") or by_samples
         if not self.staircase and not self.steps_per_epoch:
             raise ValueError(f"{type(self).__name__}: steps_per_epoch is needed, Keras does not know it")
 
@@ -108,7 +114,7 @@ class LearningRateScheduleCallback(tf.keras.callbacks.Callback):
 class LearningRateWarmupCallback(LearningRateScheduleCallback):
     """From `initial_lr` divided by the number of ranks to `initial_lr` over the first epochs."""
 
-    def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0):
+    def __init__(self, initial_lr=None, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0):
         size, self.verbose = get_rank_size(), verbose
 
         def multiplier(epoch):
