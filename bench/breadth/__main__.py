@@ -2,7 +2,7 @@
 [--only train|infer] [--threads 2] [--rounds 4] [--seconds 6] [--json FILE [--go-on]] [--write docs/dev/breadth.md] [--keep FOLDER].
 
 Training graphs (cases/tf1_*.py, tf2_*.py) run on stock TensorFlow and on Cairn, nets for inference (cases/nets_*.py; batch 1) on Cairn
-and on the better of ONNX Runtime and OpenVINO through their Python APIs. The sides work in turns, one at a time. Ratios are Cairn's
+and on the better of ONNX Runtime and OpenVINO through their Python APIs (of those that compute f64 as f64). The sides work in turns, one at a time. Ratios are Cairn's
 figure over the other's, below 1 Cairn is better: `wall` and `cpu` time of a step or run, `first`: time of the first one with all that
 is compiled for it, `memory`: peak of the process; `engine`: share of the numeric operators that ran on Cairn's engine.
 Equal: losses of ten steps within 1e-3, or within thrice what stock TensorFlow differs from itself on another number of threads;

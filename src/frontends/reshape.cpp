@@ -109,6 +109,7 @@ std::optional<std::vector<Dim>> sizes_in(const Value* vector, std::optional<size
     }
     return sizes;
   }
+  if (node->is("slice") && own.rank() == 0) return sizes_in(node->inputs[0], free);
   const auto steps = node->is("slice") ? node->attr().integers("steps") : std::vector<int64_t>();
   if (node->is("slice") && std::all_of(steps.begin(), steps.end(), [](int64_t step) { return step == 1; })) {
     const Tensor* begin = constant_of(node->inputs[1]);

@@ -38,11 +38,9 @@ TEST(Decompose, AnOpWithoutAKernelBecomesOneProgramOfItsParts) {
       "cpu/elementwise 4");
 }
 
-TEST(Decompose, PartsOfOtherWidthsRunOneByOne) {
-  const std::string kernels =
-      kernels_of("  func @main(%x: f64[64]) -> (%y: f64[64]) {\n    %y = gelu %x #0\n    return %y\n  }");
-  EXPECT_NE(kernels.find("cpu/elements erf"), std::string::npos) << kernels;
-  EXPECT_EQ(kernels.find("reference"), std::string::npos) << kernels;
+TEST(Decompose, PartsOfF64AreOneProgramAsWell) {
+  EXPECT_EQ(kernels_of("  func @main(%x: f64[64]) -> (%y: f64[64]) {\n    %y = mish %x #0\n    return %y\n  }"),
+            "cpu/doubles 3");
 }
 
 // What is summed up is known when the dims are.

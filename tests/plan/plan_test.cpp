@@ -397,7 +397,7 @@ TEST(Plan, EachMagnitudeOfSizesHasChoicesAndDecompositionsToTakeOver) {
   static KeepAll packer;
   const auto module = std::make_shared<const Module>(parse(R"(module @m {
   func @main(%x: f64[?n, 16]) -> (%y: f64[?n, 16]) {
-    %y = gelu %x : f64[?n, 16]
+    %y = mish %x : f64[?n, 16]
     return %y
   }
 })"));

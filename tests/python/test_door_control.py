@@ -33,12 +33,25 @@ def test_a_conditional_is_inside_a_cluster(control, name):
     assert any("Merge" in cluster["ops"] or "Switch" in cluster["ops"] for cluster in step["clusters"])
 
 
-@pytest.mark.parametrize("name", ["loop_and_its_gradient", "loops_in_loops", "map_and_scan", "recurrent_network", "statistics_behind_a_loop"])
+@pytest.mark.parametrize("name", ["loop_and_its_gradient", "loops_in_loops", "map_and_scan", "recurrent_network", "statistics_behind_a_loop", "loop_from_a_variable"])
 def test_a_loop_and_its_gradient_are_inside_a_cluster(control, name):
     (stock, engine), report = control(name)
     assert_equal(engine, stock)
     step = on_engine(report, least=0.95, clusters=1)
     assert any("Enter" in cluster["ops"] for cluster in step["clusters"])
+
+
+def test_a_count_with_a_new_axis_is_a_shape(control):
+    (stock, engine), report = control("new_axis_of_a_number")
+    assert_equal(engine, stock)
+    on_engine(report, least=0.95, clusters=1)
+
+
+@pytest.mark.reference
+def test_kernels_have_gradients_where_only_the_run_tells_the_images_sizes(control):
+    (stock, engine), report = control("convolutions_of_crops")
+    assert_equal(engine, stock)
+    on_engine(report, least=0.95)
 
 
 def test_a_conditional_with_a_host_operator_stays_whole(control):

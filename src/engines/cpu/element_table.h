@@ -3,6 +3,7 @@
 //
 // CAIRN_VECTOR(name, instruction, f32)                 on vectors x, y, z of f32, bools being 0 and 1: generated code and loops
 // CAIRN_VECTOR_WITH(name, instruction, low, high, f32) the same with the node's attributes of these names as numbers low, high
+// CAIRN_NARROW(name, instruction, f32)                 of vectors of f32 alone, for elements of 8 and 16 bits
 // CAIRN_FUNCTION(name, instruction, f32, wide)         of one float; other widths than f32 by a formula of a double x
 // CAIRN_SCALAR_PAIR(name, instruction, f32)            of two floats x, y, by the C library
 // Functions of vectors are those of vector_math.h. An op that others express needs no row: its decomposition becomes one program.
@@ -12,6 +13,9 @@
 #endif
 #ifndef CAIRN_VECTOR_WITH
 #define CAIRN_VECTOR_WITH(name, instruction, low, high, f32) CAIRN_VECTOR(name, instruction, f32)
+#endif
+#ifndef CAIRN_NARROW
+#define CAIRN_NARROW(name, instruction, f32) CAIRN_VECTOR(name, instruction, f32)
 #endif
 #ifndef CAIRN_FUNCTION
 #define CAIRN_FUNCTION(name, instruction, f32, wide) CAIRN_VECTOR(name, instruction, f32)
@@ -26,7 +30,7 @@ CAIRN_VECTOR("sub", sub, x - y)
 CAIRN_VECTOR("mul", mul, x* y)
 CAIRN_VECTOR("div", div, x / y)
 CAIRN_VECTOR("neg", neg, -x)
-CAIRN_VECTOR("abs", abs, floats_of(bits_of(x) & 0x7fffffff))
+CAIRN_VECTOR("abs", abs, magnitude_of(x))
 CAIRN_VECTOR("square", square, x* x)
 CAIRN_VECTOR("squared_difference", squared_difference, (x - y) * (x - y))
 CAIRN_VECTOR("maximum", maximum, larger(x, y))
@@ -51,13 +55,13 @@ CAIRN_VECTOR_WITH("leaky_relu", leaky_relu, "alpha", nullptr, choose(x < 0.f, x*
 CAIRN_VECTOR_WITH("elu", elu, "alpha", nullptr, choose(x > 0.f, x, expm1_of(x) * low))
 CAIRN_VECTOR_WITH("gelu", gelu, "approximate", nullptr, low != 0 ? gelu_by_tanh_of(x) : gelu_of(x))
 
-CAIRN_VECTOR("round to f16", round_half, half_of(x))
-CAIRN_VECTOR("round to bf16", round_brain, brain_of(x))
+CAIRN_NARROW("round to f16", round_half, half_of(x))
+CAIRN_NARROW("round to bf16", round_brain, brain_of(x))
 
 // Integers of 8 bits: `low` is the zero point; or y the scale, `low` the type's least number without the zero point, `high` 1 / y.
-CAIRN_VECTOR("integers to floats", dequantise, (x - spread(low)) * y)
-CAIRN_VECTOR("floats to u8", quantise_unsigned, choose(x == x, steps_of(x, y, high, low) - spread(low), zero))
-CAIRN_VECTOR("floats to i8", quantise_signed, choose(x == x, steps_of(x, y, high, low) - spread(128 + low), zero))
+CAIRN_NARROW("integers to floats", dequantise, (x - spread(low)) * y)
+CAIRN_NARROW("floats to u8", quantise_unsigned, choose(x == x, steps_of(x, y, high, low) - spread(low), zero))
+CAIRN_NARROW("floats to i8", quantise_signed, choose(x == x, steps_of(x, y, high, low) - spread(128 + low), zero))
 
 CAIRN_FUNCTION("reciprocal", reciprocal, one / x, 1 / x)
 CAIRN_FUNCTION("sqrt", sqrt, root_of(x), std::sqrt(x))
@@ -100,5 +104,6 @@ CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
 
 #undef CAIRN_VECTOR
 #undef CAIRN_VECTOR_WITH
+#undef CAIRN_NARROW
 #undef CAIRN_FUNCTION
 #undef CAIRN_SCALAR_PAIR

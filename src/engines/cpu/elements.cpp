@@ -5,19 +5,13 @@
 #include <functional>
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
 #include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
-#include "ops/kernels.h"
 #include "ops/special.h"
 
 namespace cairn {
 
-namespace {
-
-constexpr int64_t kBlock = 4096;  // positions of a chunk
-constexpr size_t kMostOperands = 3;
-
-/// The strides of a tensor broadcast to the shape `to`; `own` empty: the tensor is row-major.
 Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
   if (own.empty()) return broadcast_strides(from, to);
   own.insert(own.begin(), to.size() - from.size(), 0);
@@ -25,6 +19,11 @@ Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
     if (from[i] == 1) own[to.size() - from.size() + i] = 0;
   return own;
 }
+
+namespace {
+
+constexpr int64_t kBlock = 4096;  // positions of a chunk
+constexpr size_t kMostOperands = 3;
 
 /// Iterates over the operands of one node and its result together; adjacent dims that are contiguous in all of them are
 /// merged.
@@ -153,12 +152,29 @@ Run unary(Walk walk, F f) {
   });
 }
 
+/// The loop of a pair of operands, for the types that scripts count and choose with.
+template <class From, class To, class F>
+CAIRN_INLINE void pairs(int64_t many, const From* a, int64_t step_a, const From* b, int64_t step_b, To* y, const F* f) {
+  const auto each = [&](auto left, auto right) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < many; ++i) y[i] = (*f)(left(i), right(i));
+  };
+  const auto one = [](const From* from) { return [value = *from](int64_t) { return value; }; };
+  const auto row = [](const From* from) { return [from](int64_t i) { return from[i]; }; };
+  if (step_a == 1 && step_b == 1) return each(row(a), row(b));
+  if (step_a == 1 && step_b == 0) return each(row(a), one(b));
+  if (step_a == 0 && step_b == 1) return each(one(a), row(b));
+  for (int64_t i = 0; i < many; ++i) y[i] = (*f)(a[i * step_a], b[i * step_b]);
+}
+
 template <class From, class To, class F>
 Run binary(Walk walk, F f) {
   return over(std::move(walk), {sizeof(From), sizeof(From)}, sizeof(To),
               [f](int64_t many, const Operands& x, void* result) {
                 const From *a = x.of<From>(0), *b = x.of<From>(1);
                 To* y = static_cast<To*>(result);
+                if constexpr (std::is_same_v<From, int32_t> || std::is_same_v<From, int64_t>)
+                  return Vectorised<pairs<From, To, F>>()(many, a, x.step[0], b, x.step[1], y, &f);
                 if (x.step[0] == 1 && x.step[1] == 1) {
                   for (int64_t i = 0; i < many; ++i) y[i] = f(a[i], b[i]);
                 } else {

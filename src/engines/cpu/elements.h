@@ -2,8 +2,12 @@
 #pragma once
 
 #include "engines/cpu/call_step.h"
+#include "ops/kernels.h"
 
 namespace cairn {
+
+/// The strides of a tensor broadcast to the shape `to`; `own` empty: the tensor is row-major.
+Dims walked_strides(const Dims& from, Dims own, const Dims& to);
 
 Refusal refuses_elements(const Group& group);
 std::unique_ptr<Step> make_elements(const Group& group, MakeContext& context);

@@ -7,6 +7,7 @@
 #include "engines/cpu/activated.h"
 #include "engines/cpu/attention.h"
 #include "engines/cpu/batch_norm.h"
+#include "engines/cpu/doubles.h"
 #include "engines/cpu/integers.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/planes.h"
@@ -169,6 +170,11 @@ class Proposer {
     for (const auto& node : block_.nodes) normalisation(*node);
     for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
       if (!taken(**node) && ElementwiseProgram::takes(**node) && (*node)->result()->type.dtype != kBool) region(**node);
+    for (auto node = block_.nodes.rbegin(); node != block_.nodes.rend(); ++node)
+      if (!(*node)->results.empty() && (*node)->result(0)->type.dtype == kF64 && !taken(**node) &&
+          takes_doubles(**node))
+        if (auto nodes = same_shape(**node, takes_doubles); nodes.size() > 1)
+          taken_where_right(in_order(std::move(nodes)));
     for (const auto& node : block_.nodes)
       if (auto nodes = find_planes(*node, uses_); !nodes.empty()) taken_where_right(std::move(nodes));
     for (const auto& node : block_.nodes)
@@ -486,7 +492,7 @@ class Proposer {
   // Groups the element-wise node with its producers of the same shape. A producer's result that is used outside as well
   // becomes an output of the group, unless the group depends on such a user. Slices and rows gathered for this group only are read in place.
   void region(const Node& root) {
-    std::vector<const Node*> nodes = same_shape(root);
+    std::vector<const Node*> nodes = same_shape(root, ElementwiseProgram::takes);
     const size_t computed = nodes.size();
     for (size_t i = 0; i < computed; ++i)
       for (const Value* input : nodes[i]->inputs) {
@@ -498,7 +504,8 @@ class Proposer {
     take(make_group(in_order(std::move(nodes)), uses_));
   }
 
-  std::vector<const Node*> same_shape(const Node& root) {
+  // The element-wise node and what a program of its kind computes with it.
+  std::vector<const Node*> same_shape(const Node& root, bool (*takes)(const Node&)) {
     std::vector<const Node*> nodes{&root};
     size_t arithmetic = 0, instructions = 0;
     const auto count = [&](const Node& node) {
@@ -509,10 +516,11 @@ class Proposer {
     for (size_t i = 0; i < nodes.size(); ++i)
       for (const Value* input : nodes[i]->inputs) {
         const Node* node = input->producer;
-        if (!node || contains(nodes, node) || taken(*node) || !ElementwiseProgram::takes(*node)) continue;
+        if (!node || contains(nodes, node) || taken(*node) || !takes(*node)) continue;
         if (arithmetic >= kMostNodes || instructions + 2 > kMostInstructions) continue;
         if (node->result()->type.shape != root.result()->type.shape) continue;
-        if (leaves(*node, nodes) && (!is_float(node->result()) || leads_back(*node, nodes))) continue;
+        const bool stored = is_float(node->result()) || node->result()->type.dtype == kF64;
+        if (leaves(*node, nodes) && (!stored || leads_back(*node, nodes))) continue;
         nodes.push_back(node);
         inputs_of(nodes) > kMostInputs ? nodes.pop_back() : count(*node);
       }
@@ -532,7 +540,7 @@ class Proposer {
         if (takes(*user) && (!next || places_.of(*user) > places_.of(*next))) next = user;
     }
     if (root == &gradient) return;
-    std::vector<const Node*> nodes = same_shape(*root);
+    std::vector<const Node*> nodes = same_shape(*root, ElementwiseProgram::takes);
     if (!leaves(gradient, nodes)) {
       nodes.push_back(&gradient);
       taken_where_right(in_order(std::move(nodes)));

@@ -5,6 +5,7 @@
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/crop.h"
+#include "engines/cpu/doubles.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/few_channels.h"
 #include "engines/cpu/index_vectors.h"
@@ -30,6 +31,7 @@
 #include "engines/cpu/training.h"
 #include "engines/cpu/trees.h"
 #include "engines/cpu/updated_gradient.h"
+#include "engines/cpu/wide_reduction.h"
 #include "engines/cpu/winograd_gradient.h"
 #include "engines/cpu/winograd_step.h"
 
@@ -86,6 +88,7 @@ constexpr CpuKernel kKernels[] = {
     {"normalisation", refuses_normalisation, make_normalisation},
     {"row_slices", refuses_row_slices, make_row_slices},
     {"elementwise", ElementwiseProgram::refuses, make_program, make_strided_program},
+    {"doubles", refuses_doubles, make_doubles, make_strided_doubles},
     {"quantisation", refuses_quantisation, make_quantisation},
     {"concat", refuses_concat, make_concat},
     {"transpose", refuses_transpose, make_transpose, make_strided_transpose},
@@ -100,6 +103,7 @@ constexpr CpuKernel kKernels[] = {
     {"linear_algebra", refuses_linear_algebra, make_linear_algebra},
     {"fourier", refuses_fourier, make_fourier},
     {"trees", refuses_trees, make_trees},
+    {"wide_reduction", refuses_wide_reduction, make_wide_reduction},
     {"fold", refuses_fold, make_fold},
     {"row_updates", refuses_row_updates, make_row_updates},
     {"scatter_elements", refuses_scatter_elements, make_scatter_elements},

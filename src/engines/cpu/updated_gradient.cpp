@@ -54,9 +54,11 @@ Group update_of(const Group& group, const Node& gradient) {
 
 bool may_make_weight_gradient(const Node& node) {
   if (node.results.size() != 1 || !node.result()->type.is_static() || node.result()->type.dtype != kF32) return false;
-  for (size_t i = 0; i < std::min<size_t>(2, node.inputs.size()); ++i)
-    if (const Node* made = node.inputs[i]->producer; made && is_widening(*made))
+  for (size_t i = 0; i < std::min<size_t>(2, node.inputs.size()); ++i) {
+    const Node* made = node.inputs[i]->producer;
+    if (!node.inputs[i]->type.is_static() || (made && is_widening(*made)))
       return false;  // 16 bits are read as they are
+  }
   if (is_transposed_product(node)) return true;
   if (!is_convolution(node, ConvRole::kernel_gradient)) return false;
   const Group group = alone(node);

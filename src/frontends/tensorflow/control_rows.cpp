@@ -92,8 +92,8 @@ class Loop {
       if (same_[i]) {
         captured_.push_back(c.in[i]);
       } else {
-        carried_.push_back(c.in[i]);
-        types_.push_back(c.in[i]->type);
+        carried_.push_back(content(c.in[i], c.b));
+        types_.push_back(carried_.back()->type);
       }
     }
   }
@@ -114,6 +114,11 @@ class Loop {
   }
 
  private:
+  /// What a loop carries is no reference to a variable but what that holds.
+  Value* content(Value* value, Builder& builder) const {
+    return c_.importer().is_reference(value) ? builder.add("read_variable", {value}) : value;
+  }
+
   std::unique_ptr<Block> region(std::string_view function, bool condition) {
     auto block = std::make_unique<Block>();
     std::vector<Value*> carried, captured;
@@ -130,7 +135,7 @@ class Loop {
       block->results = {truth(results[0], builder)};
     } else {
       for (size_t i = 0; i < results.size(); ++i)
-        if (!same_[i]) block->results.push_back(results[i]);
+        if (!same_[i]) block->results.push_back(content(results[i], builder));
     }
     return block;
   }

@@ -263,5 +263,45 @@ def map_and_scan():
     return steps(build, [[data(n)[0]] for n in (6, 6, 9)])
 
 
+@case
+def loop_from_a_variable():
+    """What a loop carries begins as a variable, which is overwritten behind it."""
+
+    def build():
+        x, chain = tf.placeholder(tf.float32, [4, 8]), variable("chain", 4, 8)
+        w = variable("w", 8, 8)
+        _, z = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, tf.tanh(tf.matmul(z, w) + x)), [0, tf.identity(chain)])
+        return [tf.reduce_sum(z), tf.assign(chain, 0.5 * z)], [x]
+
+    return steps(build, [[data(4, i)[0]] for i in range(3)])
+
+
+@case
+def new_axis_of_a_number():
+    """A count that the step computes becomes a shape of one dim, as in segment means."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 8])
+        count = tf.shape(x)[0]
+        parts = tf.math.unsorted_segment_mean(x, tf.range(count) // 2, count // 2)
+        return trained(tf.reduce_mean(tf.square(tf.matmul(parts, variable("w", 8, 3)))), x)
+
+    return steps(build, [[data(n)[0]] for n in (6, 6, 8)])
+
+
+@case
+def convolutions_of_crops():
+    """Images are changed and cropped in the step, so that only the run tells the sizes that the gradients of kernels meet."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 12, 12, 3])
+        h = tf.image.per_image_standardization(tf.random_crop(tf.image.random_flip_left_right(x, seed=3), [4, 10, 10, 3], seed=4))
+        for width in (32, 64):
+            h = tf.nn.relu(tf.layers.conv2d(h, width, 3, 2, "same", kernel_initializer=tf.initializers.random_uniform(-0.3, 0.3, seed=3)))
+        return trained(tf.reduce_mean(tf.square(h)), x)
+
+    return steps(build, [[np.random.RandomState(i).rand(4, 12, 12, 3)] for i in range(3)])
+
+
 if __name__ == "__main__":
     cases.main()
