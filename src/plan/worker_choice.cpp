@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kTries = 4, kMostQuiet = 4096;
 constexpr double kLongRun = 3e6;  // ns: what a second worker costs is little of longer runs
-constexpr double kGain = 0.85;    // of one worker's time; more than that does not pay the others' processor time
+constexpr double kGain = 0.95;    // of one worker's time; more than that is noise
 constexpr double kHopeless = 2;   // times what all take: one such run is enough
 
 void keep_least(std::atomic<double>& least, double value) {
