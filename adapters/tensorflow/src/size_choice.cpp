@@ -16,6 +16,7 @@ constexpr size_t kTable = 1024, kWays = 4;  // sizes that are remembered, each i
 constexpr double kMuchPlanning = 0.1;       // of the time of runs; below, TensorFlow is not tried
 constexpr double kLongRun = 50e6;           // ns: of longer runs planning is little, and TensorFlow's memory much
 constexpr double kGain = 0.95;              // of the engine's time
+constexpr double kHopeless = 2;             // times what TensorFlow takes: two plans show it
 
 uint64_t hash_of(const Sizes& sizes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -60,14 +61,17 @@ bool SizeChoice::next_is_stock(const Sizes& sizes) {
 
 bool SizeChoice::new_is_stock() {
   const uint32_t run = runs_++;
+  if (run + kTries == quiet_) trial_ = kNone;  // the last runs as decided are tries of that side
   if (run < quiet_) return stock_;
-  if (run == quiet_) trial_ = kNone;
-  if (run < quiet_ + kTries) return false;
+  const bool tries_left = run < quiet_ + kTries;
+  if (stock_ && tries_left && !is_hopeless()) return false;
   const bool doubt = trial_.planning > kMuchPlanning * trial_.all && trial_.engine() < kLongRun;
-  if (doubt && run < quiet_ + 2 * kTries) return true;
+  if (!stock_ && tries_left && doubt) return true;
   decide();
   return stock_;
 }
+
+bool SizeChoice::is_hopeless() const { return trial_.plans > 1 && trial_.engine() > kHopeless * trial_.stock; }
 
 void SizeChoice::took(const Sizes& sizes, double ns, double planning) {
   if (rule_ == Rule::engine || (planning == 0 && !learns_)) return;
@@ -99,11 +103,12 @@ void SizeChoice::decide() {
                   100 * trial_.planning / std::max(trial_.all, 1.), trial_.stock * 1e-6);
     news_ = text;
   }
-  quiet_ = stock == stock_ ? std::min(2 * quiet_, kMostQuiet) : 32;
+  quiet_ = stock == stock_ ? std::min((is_hopeless() ? 4 : 2) * quiet_, kMostQuiet) : 32;
   stock_ = stock;
   if (stock) {
-    const double gain = trial_.stock - trial_.ran;
-    patience_ = gain * kMostPatience > trial_.plan() ? static_cast<uint32_t>(trial_.plan() / gain) + 1 : kMostPatience;
+    const double gain = trial_.stock - trial_.ran, plan = trial_.planning / std::max(trial_.plans, 1u);
+    const uint32_t paid = gain * kMostPatience > plan ? static_cast<uint32_t>(plan / gain) + 1 : kMostPatience;
+    patience_ = std::max(paid, patience_ / 2);  // plans like the one before take less time than most
   }
   runs_ = 1;  // the run that asks
   trial_ = kNone;

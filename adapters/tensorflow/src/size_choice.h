@@ -62,6 +62,7 @@ class SizeChoice {
 
   Known& known(const Sizes& sizes, bool& fresh);
   bool new_is_stock();
+  bool is_hopeless() const;
   void decide();
 
   const Rule rule_;
@@ -70,7 +71,8 @@ class SizeChoice {
   std::unique_ptr<Known[]> table_;  // by hash
   uint32_t planned_ = 0;            // runs before it learns
   uint32_t runs_ = 0,
-           quiet_ = 8;     // runs at new sizes since the last decision; so many go as decided, then the trial begins
+           quiet_ =
+               4;  // runs at new sizes since the last decision; so many go as decided, then the other side is tried
   uint32_t patience_ = 1;  // runs on TensorFlow that cost as much more than those of a plan as making it does
   bool stock_ = false;
   Trial trial_ = kNone;
