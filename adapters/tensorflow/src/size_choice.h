@@ -70,10 +70,9 @@ class SizeChoice {
   std::mutex mutex_;
   std::unique_ptr<Known[]> table_;  // by hash
   uint32_t planned_ = 0;            // runs before it learns
-  uint32_t runs_ = 0,
-           quiet_ =
-               4;  // runs at new sizes since the last decision; so many go as decided, then the other side is tried
-  uint32_t patience_ = 1;  // runs on TensorFlow that cost as much more than those of a plan as making it does
+  uint32_t runs_ = 0;               // at new sizes since the last decision
+  uint32_t quiet_ = 4;              // so many of them go as decided, then the other side is tried
+  uint32_t patience_ = 1;           // runs on TensorFlow that cost as much more than those of a plan as making it does
   bool stock_ = false;
   Trial trial_ = kNone;
   std::string news_;
