@@ -172,6 +172,30 @@ bool zeros_lose(const Match& m) {
 #define KERNEL_12 "%w = constant {value = f32[1, 1, 1, 2] (0.5, -1.5)} "
 #define KERNEL_23 "%w = constant {value = f32[2, 3] (0.5, -1.5, 1.0, 2.0, 0.25, -1.0)} "
 
+// Whether computed rows meet computed columns, so long that laying out columns as weights would take most of the time.
+bool is_long_dot(const Match& m) {
+  constexpr int64_t kLeast = 256;
+  const Type &a = m["a"]->type, &b = m["b"]->type;
+  if (!wide_float(m.type().dtype) || !m.type().is_static() || !a.is_static() || !b.is_static()) return false;
+  if (constant_of(m["a"]) || constant_of(m["b"])) return false;
+  const std::vector<int64_t> sizes = m.type().shape.sizes(), from = a.shape.sizes();
+  return sizes.end()[-1] == 1 && sizes.end()[-2] == 1 && from.end()[-1] * from.end()[-2] >= kLeast;
+}
+
+Value* sum_of_products(Match& m) {
+  const auto rows = [&](Value* value) {
+    std::vector<int64_t> sizes = value->type.shape.sizes();
+    const int64_t length = sizes.end()[-1] * sizes.end()[-2];
+    sizes.pop_back(), sizes.back() = length;
+    return m.add("reshape", {value, m.constant(Tensor::of_i64(sizes))});
+  };
+  Value* product = m.add("mul", {rows(m["a"]), rows(m["b"])});
+  const std::vector<int64_t> axes{static_cast<int64_t>(product->type.shape.rank()) - 1};
+  Value* sum = m.add("reduce_sum", {product}, {{"axes", axes}, {"keep_dims", true}});
+  const std::vector<int64_t> sizes = m.type().shape.sizes();
+  return m.add("reshape", {sum, m.constant(Tensor::of_i64(sizes))});
+}
+
 constexpr Rule kContractionRules[] = {
     {.name = "scale_after_product",
      .summary = "a constant factor a channel after a convolution or matrix product goes into its weights",
@@ -242,6 +266,16 @@ constexpr Rule kContractionRules[] = {
      .out = "(%x: f32[4, 2]) -> (%y: f32[4, 2]) { %k = constant {value = f32[2] (2.0, 1.0)} %b = constant {value = "
             "f32[2] (0.0, -2.0)} "
             "%p = mul %x, %k %y = add %p, %b return %y }"},
+    {.name = "dot_as_sum",
+     .summary = "a product of a long row and a long column, both computed, is a sum of products",
+     .pattern = "matmul(a, b)",
+     .where = is_long_dot,
+     .replace = sum_of_products,
+     .in = "(%x: f32[1, 256], %z: f32[256, 1]) -> (%y: f32[1, 1]) { %y = matmul %x, %z return %y }",
+     .out = "(%x: f32[1, 256], %z: f32[256, 1]) -> (%y: f32[1, 1]) { %s = constant {value = i64[1] (256)} "
+            "%a = reshape %x, %s %u = constant {value = i64[1] (256)} %b = reshape %z, %u %p = mul %a, %b "
+            "%r = reduce_sum %p {axes = [0], keep_dims = true} "
+            "%t = constant {value = i64[2] (1, 1)} %y = reshape %r, %t return %y }"},
     {.name = "pad_into_conv",
      .summary = "rows and columns of zeros around an image are padding of the convolution",
      .pattern = "conv2d|conv3d(pad(x, p!):pad, _)",
