@@ -106,9 +106,9 @@ std::vector<OpDef> make_bit_rows() {
                         "x with its bits moved y places down, the sign filling up; a distance below 0 counts as 0, one "
                         "beyond the width as the width less 1",
                         0, combine_bits<shifted_right>, {"tf.bitwise.right_shift(x, y)", kTensorFlow});
-  left.cases =
-      right.cases = {"i32[2, 3], i32[3]=[0, 5, 31]", "i64[5], i64[]=[3]", "i8[3]=[-128, 77, -1], i8[3]=[1, 9, -1]",
-                     "u8[6], u8[6]=[0, 1, 2, 7, 8, 255]", "i32[0], i32[1]=[1]"};
+  left.cases = right.cases = {"i32[2, 3], i32[3]=[0, 5, 31]",           "i64[5], i64[]=[3]",
+                              "i8[3]=[-128, 77, -1], i8[3]=[1, 9, -1]", "u8[6], u8[6]=[0, 1, 2, 7, 8, 255]",
+                              "u32[4], u32[4]=[0, 1, 2, 31]",           "i32[0], i32[1]=[1]"};
   OpDef inverted = bit_row("bit_not", "x with each bit turned", kInPlace, bit_not, {"np.invert(x)"});
   inverted.inputs = {{"x", Accepts::integers}};
   inverted.infer = infer_same;
