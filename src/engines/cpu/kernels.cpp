@@ -122,6 +122,7 @@ constexpr CpuKernel kKernels[] = {
     {"batch_norm_gradient", refuses_batch_norm_gradient, make_batch_norm_gradient},
     {"cross_entropy", refuses_cross_entropy, make_cross_entropy},
     {"pool_gradient", refuses_pool_gradient, make_pool_gradient},
+    {"pool_places", refuses_pool_places, make_pool_places},
     {"products", refuses_products, make_products},
     {"random", refuses_random, make_random},
     {"elements", refuses_elements, make_elements, make_strided_elements},

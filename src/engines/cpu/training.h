@@ -12,6 +12,8 @@ std::unique_ptr<Step> make_cross_entropy(const Group& group, MakeContext& contex
 
 Refusal refuses_pool_gradient(const Group& group);
 std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& context);
+Refusal refuses_pool_places(const Group& group);
+std::unique_ptr<Step> make_pool_places(const Group& group, MakeContext& context);
 /// The gradient of a maximum pooling with the nodes x > 0 and select(x > 0, gradient, 0) of the relu before it that alone reads
 /// it; else nothing.
 std::vector<const Node*> gated_pool_gradient(const Node& gradient, const Uses& uses);
