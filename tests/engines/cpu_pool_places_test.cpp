@@ -13,6 +13,8 @@ constexpr PlacesCase kPlacesCases[] = {
     {"3, 8, 11, 16", "window = [3, 2], strides = [1, 3], padding = explicit, pads = [1, 0, 1, 1]"},
     {"1, 12, 12, 5", "window = [3, 3], strides = [2, 2], dilations = [2, 1]"},
     {"2, 6, 1, 8", "window = [6, 1]"},
+    {"5, 9, 41, 1", "window = [2, 2], strides = [2, 2]"},
+    {"2, 7, 19, 1", "window = [3, 4], strides = [1, 3], dilations = [1, 2], padding = same"},
 };
 
 TEST(CpuPoolPlaces, EqualTheReference) {

@@ -1,5 +1,6 @@
 // The place of each window's first largest element, as an index into the whole of x.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "engines/cpu/call_step.h"
@@ -32,6 +33,42 @@ CAIRN_VECTORISED(void, first_largest,
   }
 }
 
+/// The first and last + 1 of the columns of y whose windows have this tap inside the image.
+struct Columns {
+  int64_t first, last;
+};
+Columns columns_of(const SlideSpec& s, int64_t shift) {
+  const auto up = [&](int64_t room) { return room <= 0 ? 0 : (room + s.stride_w - 1) / s.stride_w; };
+  return {std::min(s.ow, up(-shift)), std::min(s.ow, up(s.w - shift))};
+}
+
+/// Columns of y whose windows have the tap `step` apart, which begins at `from` in the image: those that it exceeds get its place.
+CAIRN_VECTORISED(void, take_larger,
+                 (int64_t count, int64_t step, int64_t from, const float* image, float* most, int32_t* places)) {
+  for (int64_t i = 0; i < count; ++i) {
+    const float value = image[from + i * step];
+    const bool wins = (places[i] < 0) | (most[i] < value);
+    places[i] = wins ? static_cast<int32_t>(from + i * step) : places[i];
+    most[i] = wins ? value : most[i];
+  }
+}
+
+/// A row of y of images with one channel: its windows go side by side.
+void place_row(const SlideSpec& s, const Taps& slices, const Taps& rows, const float* image, float* most,
+               int32_t* places) {
+  std::fill_n(places, s.ow, -1);
+  for (int64_t d = slices.first; d < slices.last; ++d)
+    for (int64_t h = rows.first; h < rows.last; ++h) {
+      const int64_t row = ((slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h) * s.w;
+      for (int64_t w = 0; w < s.kw; ++w) {
+        const int64_t shift = w * s.dilation_w - s.pad_left;
+        const auto [first, last] = columns_of(s, shift);
+        if (first < last)
+          take_larger(last - first, s.stride_w, row + first * s.stride_w + shift, image, most + first, places + first);
+      }
+    }
+}
+
 }  // namespace
 
 Refusal refuses_pool_places(const Group& group) {
@@ -46,23 +83,31 @@ Refusal refuses_pool_places(const Group& group) {
 std::unique_ptr<Step> make_pool_places(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const SlideSpec s = slide_of(node, node.attr().integers("window"));
+  const bool side_by_side = s.channels == 1 && s.pixels() <= std::numeric_limits<int32_t>::max();
   const auto run = [=](const StepArgs& args) {
     for_each(args.executor, s.n * s.od * s.oh, s.ow * s.taps() * s.channels, [&](int64_t line) {
       const Taps rows = taps_of(line % s.oh, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h);
       const Taps slices = taps_of(line / s.oh % s.od, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d);
-      const int64_t first_slice = line / s.oh / s.od * s.d + slices.at;
+      const int64_t image = line / s.oh / s.od * s.pixels() * s.channels;
+      int64_t* to = output<int64_t>(args) + line * s.ow * s.channels;
+      if (side_by_side) {
+        std::vector<float> most(static_cast<size_t>(s.ow));
+        std::vector<int32_t> places(static_cast<size_t>(s.ow));
+        place_row(s, slices, rows, input(args, 0) + image, most.data(), places.data());
+        std::ranges::transform(places, to, [&](int32_t place) { return place < 0 ? -1 : image + place; });
+        return;
+      }
       std::vector<int64_t> taps;
-      for (int64_t column = 0; column < s.ow; ++column) {
+      for (int64_t column = 0; column < s.ow; ++column, to += s.channels) {
         const Taps columns = taps_of(column, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w);
         taps.clear();
         for (int64_t d = slices.first; d < slices.last; ++d)
           for (int64_t h = rows.first; h < rows.last; ++h) {
-            const int64_t row = (first_slice + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
+            const int64_t row = (slices.at + d * s.dilation_d) * s.h + rows.at + h * s.dilation_h;
             for (int64_t w = columns.first; w < columns.last; ++w)
-              taps.push_back((row * s.w + columns.at + w * s.dilation_w) * s.channels);
+              taps.push_back(image + (row * s.w + columns.at + w * s.dilation_w) * s.channels);
           }
-        first_largest(s.channels, std::ssize(taps), taps.data(), input(args, 0),
-                      output<int64_t>(args) + (line * s.ow + column) * s.channels);
+        first_largest(s.channels, std::ssize(taps), taps.data(), input(args, 0), to);
       }
     });
   };
