@@ -82,7 +82,8 @@ def nll(log_probabilities, labels, weight=None, ignore_index=None, smoothing=0.0
         labels = core.select(kept, labels, np.int32(0))
     one, zero = number(1, log_probabilities), number(0, log_probabilities)
     hot = core.one_hot(labels, np.asarray(count, np.int64), one, zero, axis=-1)
-    each = core.reduce_sum(core.mul(hot, log_probabilities), axes=[1], keep_dims=False)
+    chosen = core.select(core.not_equal(hot, zero), log_probabilities, zero)  # products would make NaN of -inf elsewhere
+    each = core.reduce_sum(chosen, axes=[1], keep_dims=False)
     weights = core.broadcast_to(one, ints(labels.shape))
     weighted = log_probabilities
     if weight is not None:
@@ -90,7 +91,7 @@ def nll(log_probabilities, labels, weight=None, ignore_index=None, smoothing=0.0
         weights = core.gather(weight, labels, axis=0)
         weighted = core.mul(log_probabilities, weight)
     if kept is not None:
-        weights = core.select(kept, weights, zero)
+        weights, each = core.select(kept, weights, zero), core.select(kept, each, zero)
     loss = core.neg(core.mul(each, weights))
     smooth = None
     if smoothing:

@@ -52,6 +52,16 @@ def test_bce(how):
     np.testing.assert_allclose(P.SigmoidCrossEntropyWithLogits()(Tensor(z), Tensor(t)).asnumpy(), loss, 0.0001)
 
 
+def test_classes_that_a_mask_rules_out_leave_the_losses_finite():
+    x = np.array([[1, 2, -np.inf], [0.5, -np.inf, 1]], np.float32)
+    t = np.array([0, 2], np.int32)
+    logs = x - np.log(np.exp(x).sum(1, keepdims=True))
+    expected = -logs[[0, 1], t].mean()
+    np.testing.assert_allclose(ops.nll_loss(Tensor(logs), Tensor(t)).asnumpy(), expected, 1e-05)
+    np.testing.assert_allclose(ops.cross_entropy(Tensor(x), Tensor(t)).asnumpy(), expected, 1e-05)
+    np.testing.assert_allclose(nn.CrossEntropyLoss(ignore_index=1)(Tensor(x), Tensor(np.array([0, 1], np.int32))).asnumpy(), -logs[0, 0], 1e-05)
+
+
 @pytest.mark.parametrize("how", HOW)
 def test_nll_and_cross_entropy(how):
     x = np.random.RandomState(1).randn(3, 5).astype(np.float32)
