@@ -1,4 +1,4 @@
-// Linear algebra on the matrices in the last two dims: computed in f64, rounded once.
+// Linear algebra on the matrices in the last two dims: computed in f64, rounded once (engines/cpu computes f32 in f32).
 #include "ops/families.h"
 #include "ops/gradients.h"
 #include "ops/kernels.h"
