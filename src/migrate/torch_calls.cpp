@@ -394,7 +394,7 @@ void write_gap(TorchFile& torch, Rewrite& rewrite, Span gap, std::string by, boo
 void write(TorchFile& torch, NodeId node, const std::vector<Piece>& pieces, const std::string& message) {
   const Node& at = torch.syntax[node];
   NodeId callee = torch.syntax.kind(node) == Kind::call ? torch.syntax.child(node, Field::function) : node;
-  for (NodeId name = callee; name < torch.syntax[callee].after; ++name) torch.settle(name);
+  torch.settle(callee);
   Rewrite rewrite(torch.file, kTorchNames, node, message);
   rewrite.tier(kTorchNames.tier);
   uint32_t cursor = at.begin;
@@ -859,7 +859,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     if (!name.starts_with("torch")) continue;
     if (name.starts_with("torchvision.models.") && name.find("_Weights") != name.npos &&
         syntax.text(syntax.child(up, Field::name)) == "weights") {
-      for (NodeId part = node; part < syntax[node].after; ++part) torch.settle(part);
+      torch.settle(node);
       return;  // goes with its call
     }
     // A variable that holds the thing keeps its own name.
@@ -874,7 +874,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     }
     std::string target = value_target(name);
     if (!target.empty()) {
-      for (NodeId part = node; part < syntax[node].after; ++part) torch.settle(part);
+      torch.settle(node);
       if (target != syntax.text(node)) torch.replace(kTorchNames, node, target, name + " has its counterpart");
       torch.needing(target);
       torch.note(node, name, "migrated");

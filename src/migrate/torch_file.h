@@ -56,8 +56,10 @@ class TorchFile {
   const std::string& needing(const std::string& new_text);
   /// Notes that a statement goes, with its line when it has one to itself.
   void drop(const Rule& rule, NodeId statement, std::string message);
-  /// Says that a name is MindSpore's now, though it is spelled as before.
-  void settle(NodeId name) { settled_.insert(name); }
+  /// Says that a name with its parts is MindSpore's now, though it is spelled as before.
+  void settle(NodeId name) {
+    for (NodeId part = name; part < syntax[name].after; ++part) settled_.insert(part);
+  }
   /// Says that a line is gone and does not move.
   void take_line(uint32_t line) { gone_.insert(line); }
   bool dropped(NodeId statement) const { return drops_.contains(statement); }

@@ -53,7 +53,7 @@ bool rewrite_named(TorchFile& torch, NodeId call) {
   if (is_partial(torch, call)) {
     const auto [helper, name] = partial_class(torch, call);
     if (helper.empty()) return false;
-    for (NodeId part = arguments[0]; part < syntax[arguments[0]].after; ++part) torch.settle(part);
+    torch.settle(arguments[0]);
     torch.replace(kTorchNames, arguments[0], fmt::format("{}('{}')", helper, name), "by PyTorch's own arguments");
     torch.note(call, "functools.partial", "migrated by a combination");
     return true;
@@ -65,7 +65,7 @@ bool rewrite_named(TorchFile& torch, NodeId call) {
   for (const ApiName& name : torch.file.resolver.names(torch.file.module, arguments[0])) {
     const std::string_view helper = helper_for(name.name);
     if (helper.empty()) continue;
-    for (NodeId part = arguments[0]; part < syntax[arguments[0]].after; ++part) torch.settle(part);
+    torch.settle(arguments[0]);
     torch.replace(kTorchNames, call, fmt::format("{}({})", helper, torch.rendered(arguments[1])),
                   "names of " + name.name + " that only the run knows");
     torch.note(call, name.name, "migrated by a combination");

@@ -49,6 +49,14 @@ std::vector<Taker> takers_of(TorchFile& torch, const std::map<NodeId, std::vecto
 
 namespace {
 
+// The parameters of a function but self, as bind() takes them.
+std::string parameter_names(const TorchFile& torch, NodeId function) {
+  std::string names;
+  for (const Parameter& one : torch.file.module.parameters(function))
+    if (one.name != "self") names += (names.empty() ? "" : " ") + std::string(one.name);
+  return names;
+}
+
 // An optimizer of a taker as its caller names it; "" where it cannot.
 std::string named_by_caller(TorchFile& torch, const Taker& taker, const std::string& optimizer, NodeId call) {
   const Syntax& syntax = torch.syntax;
@@ -57,9 +65,7 @@ std::string named_by_caller(TorchFile& torch, const Taker& taker, const std::str
     return syntax.kind(callee) == Kind::attribute
                ? std::string(syntax.text(syntax.child(callee, Field::object))) + optimizer.substr(4)
                : "";
-  std::string names;
-  for (const Parameter& one : torch.file.module.parameters(taker.function))
-    if (one.name != "self") names += (names.empty() ? "" : " ") + std::string(one.name);
+  const std::string names = parameter_names(torch, taker.function);  // bound refers to them
   Arguments bound = torch.file.bind(call, names);
   const std::string root = optimizer.substr(0, optimizer.find('.'));
   if (NodeId given = bound.value(root); given != kNoNode)
@@ -76,12 +82,10 @@ std::optional<Event> handing(TorchFile& torch, const Taker& taker, NodeId call) 
         return value.is == Value::Is::function && value.module == &torch.file.module && value.node == taker.function;
       }))
     return std::nullopt;
-  std::string names, weights;
-  for (const Parameter& one : torch.file.module.parameters(taker.function))
-    if (one.name != "self") names += (names.empty() ? "" : " ") + std::string(one.name);
-  const NodeId loss = torch.file.bind(call, names).value(taker.loss);
+  const NodeId loss = torch.file.bind(call, parameter_names(torch, taker.function)).value(taker.loss);
   if (loss == kNoNode) return std::nullopt;
   bool all = true;
+  std::string weights;
   for (const std::string& each : taker.optimizers) {
     const std::string own = named_by_caller(torch, taker, each, call);
     all = all && !own.empty();

@@ -466,8 +466,8 @@ std::vector<OpDef> make_sampling_rows() {
       {.name = "roi_pool",
        .summary =
            "for each box (x1, y1, x2, y2, times scale, rounded) over the NHWC image with its index the largest pixel "
-           "in "
-           "each of `size` (height, width) parts; placed_mean: the box is rounded before it is scaled, and each part "
+           "in each of `size` (height, width) parts; placed_mean: the box is rounded before it is scaled, and each "
+           "part "
            "has the mean of a channel of its own, [result channels, height, width] of them; empty parts are 0",
        .inputs = {{"x", Accepts::floats}, boxes, index_operand("index")},
        .attributes = {integers("size", {1, 1}), number("scale", 1), word("mode", "max", {"max", "placed_mean"})},

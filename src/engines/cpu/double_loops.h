@@ -5,8 +5,8 @@
 
 namespace cairn {
 
-inline constexpr int64_t kDoubles =
-    8;  // that loops take at once: the registers of every instruction set hold parts of it
+/// Doubles that loops take at once: a multiple of what a register of any instruction set holds.
+inline constexpr int64_t kDoubles = 8;
 
 /// to[i] from x[i], y[i] and z[i] for `count` vectors of kDoubles; `to` may be any of them.
 using DoubleLoop = void (*)(int64_t count, double low, double high, const double* x, const double* y, const double* z,

@@ -2,6 +2,7 @@
 
 #include "engines/cpu/double_loops.h"
 #include "engines/cpu/elements.h"
+#include "engines/cpu/groups.h"
 #include "engines/cpu/odometer.h"
 #include "ops/kernels.h"
 
@@ -111,7 +112,7 @@ class Program {
         made.from[k] = known->second;
         continue;
       }
-      Operand operand{.buffer = index_in(group, value), .dtype = value->type.dtype, .place = registers_++};
+      Operand operand{.buffer = index_of(group, value), .dtype = value->type.dtype, .place = registers_++};
       operand.strides = walked_strides(value->type.shape.sizes(), given ? given->inputs[operand.buffer] : Dims(), to);
       register_of_.emplace(value, made.from[k] = operand.place);
       operands_.push_back(std::move(operand));
@@ -120,10 +121,6 @@ class Program {
     made_at_.push_back(registers_);
     register_of_.emplace(node.result(), registers_++);
     code_.push_back(made);
-  }
-
-  static size_t index_in(const Group& group, const Value* value) {
-    return static_cast<size_t>(std::find(group.inputs.begin(), group.inputs.end(), value) - group.inputs.begin());
   }
 
   /// Joins adjacent dims that every operand and result walks through as one.

@@ -14,8 +14,8 @@ struct Middle {
   int64_t outer = 1, middle = 1, inner = 1;
 };
 
-constexpr int64_t kSums =
-    32;  // partial results side by side, several registers whose operations do not wait for each other
+// Partial results side by side: several registers, whose operations do not wait for each other.
+constexpr int64_t kSums = 32;
 
 enum class Way : uint8_t { sum, largest, smallest };
 
