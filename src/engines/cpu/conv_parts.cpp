@@ -5,6 +5,7 @@
 
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/slides.h"
 #include "ops/shapes.h"
 
 namespace cairn {

@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/narrow.h"
+#include "engines/cpu/slides.h"
 #include "support/memory.h"
 #include "support/target.h"
 

@@ -40,15 +40,9 @@ Form precision_in(const Group& group, const Value* value);
 Form weights_precision(const Group& group, const Value* weights, Form x_form);
 /// The index of the value, or of its source, among the group's inputs.
 size_t index_of(const Group& group, const Value* value);
-inline bool is_pooling(const Node& node) {
-  return node.is("max_pool2d") || node.is("avg_pool2d") || node.is("max_pool3d") || node.is("avg_pool3d");
-}
 inline int64_t dim(const Value* value, size_t axis) { return value->type.shape.dims[axis].size; }
 inline int64_t last_dim(const Value* value) { return value->type.shape.dims.back().size; }
 
-/// Convolutions and their gradients, over images or volumes.
-enum class ConvRole : uint8_t { forward, input_gradient, kernel_gradient };
-bool is_convolution(const Node& node, ConvRole role);
 /// Why the group is not all f32, or nothing.
 std::optional<std::string> not_f32(const Group& group);
 /// Why it reads or makes other elements than floats up to f32, but for dims that are constants, or nothing.
@@ -56,18 +50,6 @@ std::optional<std::string> not_floats(const Group& group);
 /// How the epilogue makes results of 16 bits.
 NarrowEpilogue narrow_of(const Group& group, const Epilogue& epilogue);
 Activation activation_of(const Epilogue& epilogue);
-/// The images or volumes and the windows of a convolution or pooling, with fewer dims where that is the same in memory:
-/// slices that no window joins are images, and along one dim windows slide over a row.
-SlideSpec slide_of(const Node& node, const Value* x, const Value* y, const std::vector<int64_t>& window);
-inline SlideSpec slide_of(const Node& node, const std::vector<int64_t>& window) {
-  return slide_of(node, node.inputs[0], node.result(), window);
-}
-/// The same of a pooling, with its work.
-SlideSpec pooling_of(const Node& node);
-/// The same of a convolution. With one group, windows that cover whole rows (and slices, and volumes) are windows of one
-/// column over as many more channels.
-SlideSpec convolution_of(const Node& node, const Value* x, const Value* y, const Value* kernel);
-
 /// The first element of a slice along each axis of its input.
 std::vector<int64_t> slice_begin(const Node& slice);
 

@@ -8,6 +8,7 @@
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/integers.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/window_row.h"
 #include "ops/kernels.h"
 

@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/integer_operands.h"
 #include "engines/cpu/integers.h"
+#include "engines/cpu/slides.h"
 #include "ops/kernels.h"
 #include "support/memory.h"
 

@@ -3,6 +3,7 @@
 #include "engines/cpu/amx_kernel_gradient.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient_work.h"
+#include "engines/cpu/slides.h"
 
 namespace cairn {
 

@@ -10,6 +10,7 @@
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/tile_jit.h"
 #include "ops/shapes.h"
 #include "support/function_ref.h"

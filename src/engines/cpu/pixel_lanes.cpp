@@ -9,6 +9,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/narrow.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/vector_loops.h"
 #include "support/memory.h"

@@ -4,6 +4,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/resample.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/image.h"
 #include "ops/kernels.h"

@@ -6,6 +6,7 @@
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/taps.h"
 #include "engines/cpu/training.h"
 

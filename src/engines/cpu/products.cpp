@@ -6,6 +6,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/slides.h"
 #include "ops/kernels.h"
 #include "support/memory.h"
 

@@ -5,6 +5,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/slides.h"
 #include "ops/image.h"
 #include "ops/kernels.h"
 

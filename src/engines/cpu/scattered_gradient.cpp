@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/taps.h"
 #include "engines/cpu/training_loops.h"
 #include "support/memory.h"

@@ -7,6 +7,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/pixel_product.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/tile_step.h"
 #include "support/memory.h"
 

@@ -8,6 +8,7 @@
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/step_bias.h"
 #include "engines/cpu/stored_weights.h"
 #include "support/memory.h"

@@ -2,6 +2,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/results.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/training_loops.h"
 #include "ops/kernels.h"
 #include "passes/facts.h"

@@ -8,6 +8,7 @@
 #include "engines/cpu/kernel_gradient_work.h"
 #include "engines/cpu/pixel_gradient.h"
 #include "engines/cpu/program.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/training.h"
 #include "engines/cpu/winograd_gradient.h"
 

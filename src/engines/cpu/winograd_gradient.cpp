@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/pixel_packing.h"
+#include "engines/cpu/slides.h"
 
 namespace cairn {
 

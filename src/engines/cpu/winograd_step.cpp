@@ -5,6 +5,7 @@
 
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/step_bias.h"
 #include "engines/cpu/tile_step.h"
 #include "engines/cpu/winograd.h"
