@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "engines/cpu/vector_loops.h"
 #include "support/error.h"
@@ -50,6 +51,12 @@ int matrix_steps(int64_t length) {
     if (const int64_t cost = length / steps + (length % steps ? kGathering : 0); cost < least)
       least = cost, best = steps;
   return best;
+}
+
+/// How many pixels so many bytes apart the first-level cache holds a line of: those a multiple of a way's size apart share a set.
+int64_t most_in_cache(int64_t step) {
+  constexpr int64_t kWays = 8, kWayBytes = 4 << 10;
+  return kWays * (kWayBytes / std::gcd(step, kWayBytes));
 }
 
 }  // namespace
@@ -163,6 +170,8 @@ void Conv::choose_panel(Isa isa, int threads) {
     while (vectors_ % 2 == 0 && ceil_div(spec_.oc, vectors_ * lane) < threads) vectors_ /= 2;
   width_ = vectors_ * lane;
   most_pixels_ = matrix_registers_ ? 2 * kMatrixRows : most_pixels(isa, vectors_);
+  if (!matrix_registers_ && !spec_.transposed_x)
+    most_pixels_ = std::min(most_pixels_, most_in_cache(spec_.stride_w * spec_.x_pixel * 4));
 }
 
 // Whether the work takes no more than some microseconds, which waking another worker takes as well; by what a core with

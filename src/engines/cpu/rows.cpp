@@ -7,6 +7,7 @@
 
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
 #include "support/memory.h"
@@ -383,26 +384,52 @@ Refusal refuses_cumsum(const Group& group) {
   return single_node(group, "cumsum") ? std::nullopt : Refusal("is another operation");
 }
 
+namespace {
+
+/// Sums so far of columns side by side, whose rows lie `step` floats apart.
+CAIRN_VECTORISED(void, sum_columns_so_far,
+                 (int64_t size, int64_t step, int64_t columns, bool exclusive, const float* x, float* y)) {
+  double sums[kLanes] = {};
+  for (int64_t row = 0; row < size; ++row, x += step, y += step)
+    for (int64_t i = 0; i < columns; ++i) {
+      const double before = sums[i];
+      sums[i] += static_cast<double>(x[i]);
+      y[i] = static_cast<float>(exclusive ? before : sums[i]);
+    }
+}
+
+template <class T>
+void sum_so_far(int64_t size, int64_t step, bool exclusive, const T* x, T* y) {
+  Sum<T> sum = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    const Sum<T> before = sum;
+    if constexpr (kIsFloat<T>)
+      sum += static_cast<double>(x[i * step]);
+    else
+      sum = wrapped(sum, x[i * step], std::plus<>());
+    y[i * step] = T(static_cast<Compute<T>>(exclusive ? before : sum));
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Rows rows = rows_of(node);
   const bool exclusive = node.attr().boolean("exclusive"), backwards = node.attr().boolean("reverse");
   const DType dtype = node.result()->type.dtype;
+  const int64_t step = backwards ? -rows.inner : rows.inner, start = backwards ? (rows.size - 1) * rows.inner : 0;
+  const int64_t together = dtype == kF32 && rows.inner > 1 ? kLanes : 1,
+                blocks = (rows.inner + together - 1) / together;
   return call("cumsum", [=](const StepArgs& args) {
-    with_numbers(dtype, [&](auto tag) {
-      using T = decltype(tag);
-      for_each(args.executor, rows.outer * rows.inner, rows.size, [&](int64_t row) {
-        const int64_t base = row / rows.inner * rows.size * rows.inner + row % rows.inner;
-        Sum<T> sum = 0;
-        for (const int64_t i : turns(rows.size)) {
-          const int64_t at = base + (backwards ? rows.size - 1 - i : i) * rows.inner;
-          const Sum<T> before = sum;
-          if constexpr (kIsFloat<T>)
-            sum += static_cast<double>(input<T>(args, 0)[at]);
-          else
-            sum = wrapped(sum, input<T>(args, 0)[at], std::plus<>());
-          output<T>(args)[at] = T(static_cast<Compute<T>>(exclusive ? before : sum));
-        }
+    for_each(args.executor, rows.outer * blocks, rows.size * together, [&](int64_t block) {
+      const int64_t column = block % blocks * together, columns = std::min(together, rows.inner - column);
+      const int64_t at = block / blocks * rows.size * rows.inner + start + column;
+      if (together > 1)
+        return sum_columns_so_far(rows.size, step, columns, exclusive, input(args, 0) + at, output(args) + at);
+      with_numbers(dtype, [&](auto tag) {
+        using T = decltype(tag);
+        sum_so_far(rows.size, step, exclusive, input<T>(args, 0) + at, output<T>(args) + at);
       });
     });
   });
