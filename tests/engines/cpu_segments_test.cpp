@@ -167,6 +167,21 @@ TEST(CpuSegments, reduces_gathered_rows) {
               Precision::accumulate_f32);
 }
 
+TEST(CpuSegments, sums_rows_whose_indices_ascend_with_gaps) {
+  std::vector<int64_t> rows;  // runs of 0 to 9, one beyond a list of indices, none of the first and last rows
+  for (int64_t row = 2; row < 95; ++row) rows.insert(rows.end(), static_cast<size_t>(row == 50 ? 300 : row % 10), row);
+  const int64_t count = std::ssize(rows);
+  for (const int64_t inner : {1, 3, 40, 100})
+    for (const bool weighted : {false, true})
+      expect_equal(fmt::format("func @main(%x: f32[90, {0}], %i: i32[{1}], %s: i64[{1}], %w: f32[{1}]) -> (%a: "
+                               "f32[99, {0}]) {{\n%n = constant {{value = i64[] (99)}} : i64[]\n"
+                               "%a = gather_reduce %x, %i, %s, %n{2} {{mode = sum}} : f32[99, {0}]\nreturn %a }}",
+                               inner, count, weighted ? ", %w" : ""),
+                   {small_numbers(kF32, {90, inner}), indices(kI32, count, -90, 90), Tensor::of(kI64, {count}, rows),
+                    small_numbers(kF32, {count})},
+                   Precision::accumulate_f32);
+}
+
 TEST(CpuSegments, may_have_no_dims) {
   expect_equal(
       "func @main(%x: f32[], %i: i64[]) -> (%y: f32[3]) {\n%n = constant {value = i64[] (3)} : i64[]\n%y = "

@@ -4,6 +4,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/row_order.h"
+#include "engines/cpu/row_sums.h"
 #include "ops/kernels.h"
 
 namespace cairn {
@@ -112,7 +113,7 @@ std::unique_ptr<Step> make_scatter(const Group& group, MakeContext&) {
   const Node& node = group.last();
   const Dims dims = node.result()->type.shape.sizes();
   const DType dtype = node.result()->type.dtype;
-  const bool sums = node.is("scatter_nd");
+  const bool sums = node.is("scatter_nd"), adds = sums && dtype == kF32;
   const IndexVectors vectors(group, node, node.inputs[sums ? 0 : 1], dims, 0);
   const Value* source = node.inputs[sums ? 1 : 2];
   const auto width = static_cast<int64_t>(dtype.size()), bytes = vectors.part * width, all = count_of(dims) * width;
@@ -129,15 +130,23 @@ std::unique_ptr<Step> make_scatter(const Group& group, MakeContext&) {
       copy_bytes(args.executor, args.inputs[x], args.outputs[0], all);
     if (nothing) return;
     const auto part_of = [&](int64_t i) { return vectors.part_of(args, i); };
-    const auto body = [&](int64_t i, int64_t place) {
-      const char* from = input<char>(args, updates) + i * bytes;
-      char* to = output<char>(args) + place * bytes;
-      if (sums)
-        combine(vectors.part, from, to);
-      else
-        std::memcpy(to, from, static_cast<size_t>(bytes));
+    const auto body = [&](const RowOrder::Rows& list) {
+      const auto* from = input<char>(args, updates);
+      if (adds)
+        return add_rows(
+            {list.count, vectors.part, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
+      for (int64_t k = 0; k < list.count; ++k) {
+        if (list.rows[k] < 0) continue;
+        char* to = output<char>(args) + list.rows[k] * bytes;
+        if (sums)
+          combine(vectors.part, from + list.indices[k] * bytes, to);
+        else
+          std::memcpy(to, from + list.indices[k] * bytes, static_cast<size_t>(bytes));
+      }
     };
-    if (!order.run(args, part_of, body)) vectors.refuse(args);
+    if (!order.run_lists(
+            args, part_of, [](bool) {}, body))
+      vectors.refuse(args);
   };
   CallOptions options{.workspace = order.workspace()};
   if (!sums && x != updates && x != vectors.input) options.in_place = {x};

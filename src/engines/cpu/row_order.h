@@ -25,18 +25,44 @@ class RowOrder {
   /// when one is kNoRow.
   template <class RowOf, class Body>
   bool run(const StepArgs& args, RowOf&& row_of, Body&& body) const {
+    const auto body_of_list = [&](const Rows& list) {
+      for (int64_t k = 0; k < list.count; ++k)
+        if (list.rows[k] >= 0) body(list.indices[k], list.rows[k]);
+    };
+    return run_lists(
+        args, row_of, [](bool) {}, body_of_list);
+  }
+
+  /// Indices and their rows, some of which may be kLeftOut.
+  struct Rows {
+    int64_t count;
+    const int64_t *indices, *rows;
+  };
+  static constexpr int64_t kList = 128;
+
+  /// The same by lists of at most kList indices, body(const Rows&), behind one call of start(ascends): whether one worker meets
+  /// all rows, none is left out, and none comes behind a larger one.
+  template <class RowOf, class Start, class Body>
+  bool run_lists(const StepArgs& args, RowOf&& row_of, Start&& start, Body&& body) const {
     auto* rows = static_cast<int64_t*>(args.workspace);
+    int64_t *order = rows + count_, *ends = order + count_;  // ends: [chunk][part]
     // In passes over an index: two for the order and one of `row`, by all workers, or one of a part by one worker.
     const int64_t row = 2 + bytes_ / 16;
     if (count_ * row < kLeastWork || args.executor.width() * row <= 7 + row) {
-      bool good = true;
-      for (int64_t i = 0; i < count_; ++i) good &= (rows[i] = row_of(i)) != kNoRow;
-      for (int64_t i = 0; i < count_ && good; ++i)
-        if (rows[i] >= 0) body(i, rows[i]);
+      bool good = true, ascends = true;
+      for (int64_t i = 0, last = 0; i < count_; ++i) {
+        rows[i] = row_of(i), order[i] = i;
+        good &= rows[i] != kNoRow, ascends &= rows[i] >= last;
+        last = rows[i];
+      }
+      if (good) start(ascends);
+      for (int64_t i = 0; i < count_ && good; i += kList) {
+        const int64_t many = std::min(kList, count_ - i);
+        body(Rows{many, order + i, rows + i}), stop_point_after(many * bytes_);
+      }
       return good;
     }
     // A counting sort by the part that each row belongs to; parts interleave because small indices are frequent.
-    int64_t *order = rows + count_, *ends = order + count_;  // ends: [chunk][part]
     const int64_t chunks = std::clamp<int64_t>(count_ / 2048, 1, kChunks);
     const auto part_of = [shift = shift_](int64_t row) { return row >> shift & (kParts - 1); };
     const auto in_chunks = [&](auto&& visit) {
@@ -54,6 +80,7 @@ class RowOrder {
       }
     });
     if (!good) return false;
+    start(false);
     int64_t total = 0;
     for (int64_t part = 0; part < kParts; ++part)
       for (int64_t chunk = 0; chunk < chunks; ++chunk) total += std::exchange(ends[chunk * kParts + part], total);
@@ -63,8 +90,12 @@ class RowOrder {
     });
     ends += (chunks - 1) * kParts;
     args.executor.run(kParts, [&](int part, int) {
-      for (int64_t k = part > 0 ? ends[part - 1] : 0; k < ends[part]; ++k)
-        body(order[k], rows[order[k]]), stop_point_after(bytes_);
+      int64_t own[kList];
+      for (int64_t k = part > 0 ? ends[part - 1] : 0, many = 0; k < ends[part]; k += many) {
+        many = std::min(kList, ends[part] - k);
+        for (int64_t each = 0; each < many; ++each) own[each] = rows[order[k + each]];
+        body(Rows{many, order + k, own}), stop_point_after(many * bytes_);
+      }
     });
     return true;
   }

@@ -8,6 +8,7 @@
 #include "engines/cpu/isa.h"
 #include "engines/cpu/results.h"
 #include "engines/cpu/row_order.h"
+#include "engines/cpu/row_sums.h"
 #include "ops/combine.h"
 #include "support/memory.h"
 #include "support/stop.h"
@@ -26,6 +27,13 @@ struct Indices {
     return wide ? static_cast<const int64_t*>(args.inputs[input])[i]
                 : static_cast<const int32_t*>(args.inputs[input])[i];
   }
+
+  /// All of them as i64, which need room_for_all() bytes at `scratch`.
+  const int64_t* all(const StepArgs& args, void* scratch) const {
+    if (wide) return static_cast<const int64_t*>(args.inputs[input]);
+    return std::copy_n(static_cast<const int32_t*>(args.inputs[input]), count, static_cast<int64_t*>(scratch)) - count;
+  }
+  size_t room_for_all() const { return wide ? 0 : whole_lines(static_cast<size_t>(count) * sizeof(int64_t)); }
 
   size_t input;
   int64_t count;
@@ -89,6 +97,7 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
   const int64_t bytes = inner * static_cast<int64_t>(node.result()->type.dtype.size());
   const size_t x = index_of(group, node.inputs[0]), updates = index_of(group, node.inputs[2]);
   const CombineRow combine = combine_row(node.attr().text("mode"), node.result()->type.dtype, false);
+  const bool adds = node.result()->type.dtype == kF32 && node.attr().text("mode") == "add";
   const RowOrder order(indices.count, bytes);
   const auto run = [=](const StepArgs& args) {
     copy_bytes(args.executor, args.inputs[x], args.outputs[0], rows * bytes);
@@ -96,10 +105,18 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
       const int64_t row = indices.at(args, i);
       return row >= rows || (row < 0 && !padded) ? kNoRow : std::max(row, kLeftOut);
     };
-    const auto body = [&](int64_t i, int64_t row) {
-      if (!ignored) combine(inner, input<char>(args, updates) + i * bytes, output<char>(args) + row * bytes);
+    const auto body = [&](const RowOrder::Rows& list) {
+      if (ignored) return;
+      if (adds)
+        return add_rows(
+            {list.count, inner, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
+      for (int64_t k = 0; k < list.count; ++k)
+        if (const int64_t row = list.rows[k]; row >= 0)
+          combine(inner, input<char>(args, updates) + list.indices[k] * bytes, output<char>(args) + row * bytes);
     };
-    if (order.run(args, row_of, body)) return;
+    if (order.run_lists(
+            args, row_of, [](bool) {}, body))
+      return;
     for (int64_t i = 0; i < indices.count; ++i)
       if (row_of(i) == kNoRow)
         fail(ErrorKind::invalid_argument, "scatter_reduce", "index {} is out of range for {} rows", indices.at(args, i),
@@ -232,15 +249,6 @@ std::unique_ptr<Step> make_scatter_elements(const Group& group, MakeContext&) {
   return call("scatter_elements " + mode, run, std::move(options));
 }
 
-namespace {
-
-CAIRN_VECTORISED(void, add_weighted_row,
-                 (int64_t count, float weight, const float* __restrict from, float* __restrict to)) {
-  for (int64_t j = 0; j < count; ++j) to[j] += weight * from[j];
-}
-
-}  // namespace
-
 Refusal refuses_segments(const Group& group) {
   const Node* node = single_node(group, "segment_reduce");
   if (node) return refuses_indices(node->inputs[1]);
@@ -261,6 +269,7 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const int64_t rows = gathers ? dim(node.inputs[0], 0) : 0;
   const std::string mode = node.attr().text("mode");
   const bool sorted = node.attr().boolean("sorted"), divides = mode == "mean" || mode == "sqrt_n";
+  const bool adds = dtype == kF32 && (mode == "sum" || divides), weighs = weights != kNoOutput;
   const bool zeroes =
       !gathers && node.attr().boolean("empty_is_zero") && (mode == "prod" || mode == "max" || mode == "min");
   const bool small_floats = dtype.is_float() && dtype.size() == 2;  // their sums are f32
@@ -274,40 +283,63 @@ std::unique_ptr<Step> make_segments(const Group& group, MakeContext&) {
   const size_t x = index_of(group, node.inputs[0]);
   const size_t sums_at = whole_lines(order.workspace());
   const size_t members_at = sums_at + (small_floats ? whole_lines(static_cast<size_t>(count * sum_bytes)) : 0);
-  const size_t workspace = members_at + (divides || zeroes ? static_cast<size_t>(count * stride) * 8 : 0);
+  const size_t segments_at =
+      members_at + (divides || zeroes ? whole_lines(static_cast<size_t>(count * stride) * 8) : 0);
+  const size_t picks_at = segments_at + segments.room_for_all();
+  const size_t workspace = picks_at + (gathers ? picks.room_for_all() : 0);
   const auto run = [=, name = node.op->name](const StepArgs& args) {
     char* scratch = static_cast<char*>(args.workspace);
     char* sums = small_floats ? scratch + sums_at : output<char>(args);
     int64_t* members = divides || zeroes ? reinterpret_cast<int64_t*>(scratch + members_at) : nullptr;
-    const auto source_of = [&](int64_t i) {  // the row of x, or kNoRow
-      if (!gathers) return i;
-      const int64_t pick = picks.at(args, i), row = pick < 0 && !from_start ? pick + rows : pick;
+    const int64_t* const segment_of = segments.all(args, scratch + segments_at);
+    const int64_t* const pick_of = gathers ? picks.all(args, scratch + picks_at) : nullptr;
+    const auto source_of = [=](int64_t i) {  // the row of x, or kNoRow
+      if (!pick_of) return i;
+      const int64_t row = pick_of[i] + (pick_of[i] < 0 && !from_start ? rows : 0);
       return row < 0 || row >= rows ? kNoRow : row;
     };
-    const auto row_of = [&](int64_t i) {
-      if (source_of(i) == kNoRow) return kNoRow;
-      const int64_t segment = segments.at(args, i);
-      const bool falls = sorted && segment < (i > 0 ? segments.at(args, i - 1) : 0);
-      return segment >= count || falls ? kNoRow : std::max(segment, kLeftOut);
+    const auto row_of = [=](int64_t i) {
+      const bool falls = sorted && segment_of[i] < (i > 0 ? segment_of[i - 1] : 0);
+      const bool wrong = source_of(i) == kNoRow || segment_of[i] >= count || falls;
+      return wrong ? kNoRow : std::max(segment_of[i], kLeftOut);
     };
-    with_numbers(dtype, [&](auto tag) {
-      using T = decltype(tag);
-      fill_rows(args.executor, count, inner, neutral<T, Compute<T>>(mode), reinterpret_cast<Compute<T>*>(sums));
-    });
+    const auto fill_from = [&](int64_t row) {
+      with_numbers(dtype, [&](auto tag) {
+        using T = decltype(tag);
+        auto* const to = reinterpret_cast<Compute<T>*>(sums + row * sum_bytes);
+        fill_rows(args.executor, count - row, inner, neutral<T, Compute<T>>(mode), to);
+      });
+    };
     if (members) std::fill_n(members, count * stride, 0);
-    const bool good = order.run(args, row_of, [&](int64_t i, int64_t row) {
-      if (members) ++members[row * stride];
-      const char* from = input<char>(args, x) + source_of(i) * inner * bytes;
-      if (weights != kNoOutput)
-        add_weighted_row(inner, input(args, weights)[i], reinterpret_cast<const float*>(from),
-                         output(args) + row * inner);
+    int64_t begun = 0;  // rows of sums that ascend
+    int64_t* begin = nullptr;
+    const auto start = [&](bool ascends) {
+      if (adds && ascends)
+        begin = &begun;
       else
-        combine(inner, from, sums + row * sum_bytes);
-    });
-    for (int64_t i = 0, before = 0; i < segments.count && !good; before = segments.at(args, i++)) {
-      const int64_t segment = segments.at(args, i);
+        fill_from(0);
+    };
+    const auto body = [&](const RowOrder::Rows& list) {
+      for (int64_t k = 0; members && k < list.count; ++k)
+        if (list.rows[k] >= 0) ++members[list.rows[k] * stride];
+      if (!adds) {
+        for (int64_t k = 0; k < list.count; ++k)
+          if (const int64_t row = list.rows[k]; row >= 0)
+            combine(inner, input<char>(args, x) + list.indices[k] * inner * bytes, sums + row * sum_bytes);
+        return;
+      }
+      int64_t sources[RowOrder::kList];
+      float by[RowOrder::kList];
+      for (int64_t k = 0; k < list.count; ++k) sources[k] = source_of(list.indices[k]);
+      for (int64_t k = 0; weighs && k < list.count; ++k) by[k] = input(args, weights)[list.indices[k]];
+      add_rows({list.count, inner, sources, list.rows, weighs ? by : nullptr, input(args, x), output(args), begin});
+    };
+    const bool good = order.run_lists(args, row_of, start, body);
+    if (begin) fill_from(begun);
+    for (int64_t i = 0, before = 0; i < segments.count && !good; before = segment_of[i++]) {
+      const int64_t segment = segment_of[i];
       if (source_of(i) == kNoRow)
-        fail(ErrorKind::invalid_argument, name, "index {} is out of range for {} rows", picks.at(args, i), rows);
+        fail(ErrorKind::invalid_argument, name, "index {} is out of range for {} rows", pick_of[i], rows);
       if (segment >= count)
         fail(ErrorKind::invalid_argument, name, "segment {} is out of range for {} segments", segment, count);
       if (sorted && segment < before)
