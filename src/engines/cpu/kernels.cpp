@@ -5,6 +5,7 @@
 #include "engines/cpu/batch_norm.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/crop.h"
+#include "engines/cpu/depthwise_rows.h"
 #include "engines/cpu/doubles.h"
 #include "engines/cpu/elements.h"
 #include "engines/cpu/few_channels.h"
@@ -69,6 +70,7 @@ constexpr CpuKernel kKernels[] = {
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
     {"integer_tile", refuses_integer_tile, make_integer_tile},
+    {"depthwise_rows", refuses_depthwise_rows, make_depthwise_rows},
     {"depthwise", refuses_depthwise, make_depthwise},
     {"grouped", refuses_grouped, make_grouped},
     {"activated", refuses_activated, make_activated},

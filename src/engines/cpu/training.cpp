@@ -2,6 +2,7 @@
 
 #include "engines/cpu/groups.h"
 #include "engines/cpu/results.h"
+#include "engines/cpu/row_filter.h"
 #include "engines/cpu/training_loops.h"
 #include "ops/kernels.h"
 #include "passes/facts.h"
@@ -118,7 +119,7 @@ Refusal refuses_depthwise_gradient(const Group& group) {
   return others_than_f32({node.inputs[0], node.inputs[1], node.result()});
 }
 
-std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) {
+std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& context) {
   const Node& node = group.last();
   const bool of_image = is_convolution(node, ConvRole::input_gradient);
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
@@ -127,15 +128,31 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext&) 
   SlideSpec spec = slide_of(node, x, dy, window);
   spec.channels = last_dim(dy), spec.multiplier = last_dim(dy) / last_dim(x);
   const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
-  if (of_image)
-    return call("depthwise_input_gradient", [=](const StepArgs& args) {
-      depthwise_input_gradient(args.executor, spec, input(args, first), input(args, second), output(args));
-    });
+  constexpr int64_t kLongestCycle = 1024;
+  const int threads = std::max(1, context.threads);
+  auto filter = row_filter(spec, of_image);
+  if (filter && !of_image && row_cycle(*filter) > kLongestCycle) filter.reset();
+  if (of_image) {
+    const int64_t count = spec.taps() * spec.channels;
+    const auto run = [=](const StepArgs& args) {
+      const float *dy = input(args, first), *kernel = input(args, second);
+      if (!filter || !all_finite(count, kernel))
+        return depthwise_input_gradient(args.executor, spec, dy, kernel, output(args));
+      filter_images(args.executor.width() > threads ? serial_executor() : args.executor, *filter, true, spec.multiplier,
+                    dy, kernel, nullptr, output(args), args.workspace);
+    };
+    return call("depthwise_input_gradient", run, {.workspace = filter ? row_filter_workspace(*filter, threads) : 0});
+  }
+  const int64_t count = spec.n * spec.out_pixels() * spec.channels;
   const auto run = [=](const StepArgs& args) {
-    depthwise_kernel_gradient(args.executor, spec, input(args, first), input(args, second), output(args),
-                              static_cast<float*>(args.workspace));
+    const float *x = input(args, first), *dy = input(args, second);
+    if (filter && all_finite(count, dy))
+      return row_kernel_gradient(args.executor.width() > threads ? serial_executor() : args.executor, *filter, x, dy,
+                                 output(args), args.workspace);
+    depthwise_kernel_gradient(args.executor, spec, x, dy, output(args), static_cast<float*>(args.workspace));
   };
-  return call("depthwise_kernel_gradient", run, {.workspace = depthwise_workspace(spec)});
+  const size_t workspace = filter ? row_kernel_gradient_workspace(*filter, threads) : 0;
+  return call("depthwise_kernel_gradient", run, {.workspace = std::max(depthwise_workspace(spec), workspace)});
 }
 
 }  // namespace cairn

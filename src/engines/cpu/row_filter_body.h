@@ -1,0 +1,73 @@
+// The loops of row_filter.cpp, included once for each instruction set, each time in another namespace.
+#include "engines/cpu/vector_types.h"
+
+/// `kRows` x `kVectors` vectors of results; `x` is the window of the first one. Lane i of vector v has channel phases[v] + i.
+template <int kRows, int kVectors>
+CAIRN_INLINE void filter_block(const RowFilter& f, const float* x, const float* weights, const int64_t* phases,
+                               Floats (&sums)[kRows][kVectors]) {
+  for (int64_t ky = 0; ky < f.kh; ++ky)
+    for (int64_t kx = 0; kx < f.kw; ++kx, weights += f.period()) {
+      const float* from = x + ky * f.dilation_h * f.pitch() + kx * f.dilation_w * f.channels;
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats weight = load(weights + phases[v]);
+        for (int r = 0; r < kRows; ++r) sums[r][v] += weight * load(from + r * f.pitch() + v * kFloats);
+      }
+    }
+}
+
+template <int kRows>
+void filter_some_rows(const RowFilter& f, const float* x, const float* weights, const float* bias, float* y) {
+  constexpr int kVectors = 2;
+  const int64_t row = f.ow * f.channels, step = kVectors * kFloats;
+  for (int64_t at = 0; at < row; at += step) {
+    const int64_t phases[kVectors] = {at % f.channels, (at + kFloats) % f.channels};
+    Floats sums[kRows][kVectors] = {};
+    filter_block<kRows, kVectors>(f, x + at, weights, phases, sums);
+    for (int r = 0; r < kRows; ++r)
+      for (int v = 0; v < kVectors; ++v) {
+        const int64_t first = at + v * kFloats, count = row - first;
+        if (count <= 0) continue;
+        Floats made = bias ? sums[r][v] + load(bias + phases[v]) : sums[r][v];
+        made = choose(made < f.low, spread(f.low), choose(made > f.high, spread(f.high), made));
+        float* const to = y + r * row + first;
+        count >= kFloats ? store(to, made) : store_first(to, count, made);
+      }
+  }
+}
+
+/// Rows of results, from rows of x with borders.
+void filter_rows(const RowFilter& f, int64_t rows, const float* x, const float* weights, const float* bias, float* y) {
+  int64_t r = 0;
+  const int64_t row = f.ow * f.channels;
+  for (; r + 4 <= rows; r += 4) filter_some_rows<4>(f, x + r * f.pitch(), weights, bias, y + r * row);
+  for (; r < rows; ++r) filter_some_rows<1>(f, x + r * f.pitch(), weights, bias, y + r * row);
+}
+
+/// Sums of products of some taps from `tap` on, in the lanes of one vector of `cycle` floats.
+template <int kTaps>
+void sum_taps(const RowFilter& f, int64_t rows, int64_t tap, int64_t lane, int64_t cycle, const float* x,
+              const float* dy, float* sums) {
+  Floats all[kTaps];
+  const float* from[kTaps];
+  for (int t = 0; t < kTaps; ++t) {
+    all[t] = load(sums + t * cycle);
+    from[t] = x + (tap + t) / f.kw * f.dilation_h * f.pitch() + (tap + t) % f.kw * f.dilation_w * f.channels;
+  }
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t at = lane; at < f.ow * f.channels; at += cycle) {
+      const Floats gradient = load(dy + r * f.gradient_pitch() + at);
+      for (int t = 0; t < kTaps; ++t) all[t] += gradient * load(from[t] + r * f.pitch() + at);
+    }
+  for (int t = 0; t < kTaps; ++t) store(sums + t * cycle, all[t]);
+}
+
+/// sums[taps][cycle] += products of rows of x with borders and rows of dy, each lane that of channel lane % channels.
+void sum_products(const RowFilter& f, int64_t rows, int64_t cycle, const float* x, const float* dy, float* sums) {
+  for (int64_t lane = 0; lane < cycle; lane += kFloats) {
+    const int64_t taps = f.kh * f.kw;
+    int64_t tap = 0;
+    for (; tap + 9 <= taps; tap += 9) sum_taps<9>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
+    for (; tap + 3 <= taps; tap += 3) sum_taps<3>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
+    for (; tap < taps; ++tap) sum_taps<1>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
+  }
+}
