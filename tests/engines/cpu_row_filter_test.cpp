@@ -68,11 +68,21 @@ TEST(CpuRowFilter, convolves_images_of_few_channels_with_its_epilogue) {
   }
 }
 
+TEST(CpuRowFilter, slides_windows_that_are_larger_than_the_image) {
+  for (const RowCase& c : {RowCase{1, 12, 14, 40, 1, 31, 31, 15, 15, 15, 15}, {2, 9, 60, 16, 1, 5, 51, 2, 25, 2, 25}})
+    expect_equal(
+        fmt::format("module @m {{ func @main(%x: f32[{}], %k: f32[{}]) -> (%y: f32[*]) {{ %y = conv2d %x, %k {} "
+                    "return %y }} }}",
+                    c.x(), c.kernel(), c.attributes()),
+        "depthwise");
+}
+
 TEST(CpuRowFilter, makes_gradients_of_any_channels) {
   std::vector<RowCase> cases = kCases;
   cases.push_back({2, 12, 7, 37, 1, 3, 3, 1, 1, 1, 1});
   cases.push_back({2, 18, 9, 64, 1, 5, 5, 2, 2, 2, 2});
   cases.push_back({1, 7, 3, 300, 1, 3, 3, 1, 1, 1, 1});
+  cases.push_back({1, 12, 14, 16, 1, 17, 17, 8, 8, 8, 8});
   for (const RowCase& c : cases) {
     if (c.channels == 1) continue;
     const auto dims = [](const std::string& text) {

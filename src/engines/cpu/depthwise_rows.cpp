@@ -12,11 +12,11 @@ namespace cairn {
 namespace {
 
 Refusal read_rows(const Group& group, SlideSpec& slide, RowFilter& filter) {
-  // Of the lanes that hold a pixel's channels so many thirds may be used, or the usual kernel is as fast.
-  constexpr int64_t kMostUsed = 2;
+  constexpr int64_t kMostUsed =
+      2;  // thirds of the lanes that hold a pixel's channels, or the generated kernel is as fast
   const auto contraction = as_contraction(group);
   if (!contraction || contraction->stored) return "is another operation";
-  if (auto reason = read_depthwise(group, slide)) return reason;
+  if (auto reason = read_any_depthwise(group, slide)) return reason;
   if (slide.is_narrow() || form_in(group, contraction->node->inputs[1]) != Form::floats) return "has 16 bits";
   if (contraction->epilogue.bias && form_in(group, contraction->epilogue.bias) != Form::floats) return "has 16 bits";
   if (slide.residual) return "adds a residual";
@@ -24,7 +24,8 @@ Refusal read_rows(const Group& group, SlideSpec& slide, RowFilter& filter) {
   if (!found) return "has strides or three dims";
   filter = *found;
   const int64_t lane = lanes(machine_isa()), used = (filter.channels + lane - 1) / lane * lane;
-  if (3 * filter.channels > kMostUsed * used) return "has channels that fill vectors";
+  if (3 * filter.channels > kMostUsed * used && !Slide::refuses(slide, machine_isa()))
+    return "has channels that fill vectors";
   if (filter.ow * filter.channels < 2 * lane) return "has short rows";
   if (slide.activation.kind == Activation::Kind::relu) filter.low = 0;
   if (slide.activation.kind == Activation::Kind::clip)

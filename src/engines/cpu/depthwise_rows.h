@@ -1,4 +1,4 @@
-// Depthwise convolution of images whose channels fill few lanes of a vector.
+// Depthwise convolution of images whose channels fill few lanes of a vector, or by windows too large for generated code.
 #pragma once
 
 #include "engines/cpu/call_step.h"

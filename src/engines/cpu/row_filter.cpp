@@ -118,7 +118,7 @@ void filter_images(Executor& executor, const RowFilter& f, bool of_image, int64_
     copy_with_borders(f, first - f.pad_top, rows_read(f, count), x + chunk / bands * image, rows);
     float* const to = y + (chunk / bands * f.oh + first) * f.ow * (f.channels / filters);
     float* const made = filters > 1 ? reinterpret_cast<float*>(own + s.rows) : to;
-    filter(f, count, rows, weights, bias ? start : nullptr, made);
+    filter(f, first - f.pad_top, count, rows, weights, bias ? start : nullptr, made);
     for (int64_t i = 0; filters > 1 && i < size / filters; ++i)
       to[i] = std::accumulate(made + i * filters, made + (i + 1) * filters, 0.f);
     stop_point_after(size * f.taps() / 8);

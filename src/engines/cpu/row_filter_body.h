@@ -1,28 +1,41 @@
 // The loops of row_filter.cpp, included once for each instruction set, each time in another namespace.
 #include "engines/cpu/vector_types.h"
 
-/// `kRows` x `kVectors` vectors of results; `x` is the window of the first one. Lane i of vector v has channel phases[v] + i.
+/// Narrows [first, last) to the taps along one dim of which `size` results read the image, at `at` by tap 0.
+CAIRN_INLINE void keep_inside(int64_t at, int64_t size, int64_t dilation, int64_t in, int64_t& first, int64_t& last) {
+  while (first < last && at + first * dilation + size <= 0) ++first;
+  while (first < last && at + (last - 1) * dilation >= in) --last;
+}
+
+/// `kRows` x `kVectors` vectors of results from float `at` of a row on; `x` is the window of the first one, whose tap 0 lies in row
+/// `y` of the image. Lane i of vector v has channel phases[v] + i.
 template <int kRows, int kVectors>
-CAIRN_INLINE void filter_block(const RowFilter& f, const float* x, const float* weights, const int64_t* phases,
-                               Floats (&sums)[kRows][kVectors]) {
-  for (int64_t ky = 0; ky < f.kh; ++ky)
-    for (int64_t kx = 0; kx < f.kw; ++kx, weights += f.period()) {
+CAIRN_INLINE void filter_block(const RowFilter& f, int64_t y, int64_t at, const float* x, const float* weights,
+                               const int64_t* phases, Floats (&sums)[kRows][kVectors]) {
+  const int64_t pixel = at / f.channels, pixels = (at + kVectors * kFloats - 1) / f.channels + 1 - pixel;
+  int64_t ky = 0, end_y = f.kh, first_x = 0, end_x = f.kw;
+  keep_inside(y, kRows, f.dilation_h, f.h, ky, end_y);
+  keep_inside(pixel - f.pad_left, pixels, f.dilation_w, f.w, first_x, end_x);
+  for (; ky < end_y; ++ky)
+    for (int64_t kx = first_x; kx < end_x; ++kx) {
       const float* from = x + ky * f.dilation_h * f.pitch() + kx * f.dilation_w * f.channels;
+      const float* of_tap = weights + (ky * f.kw + kx) * f.period();
       for (int v = 0; v < kVectors; ++v) {
-        const Floats weight = load(weights + phases[v]);
+        const Floats weight = load(of_tap + phases[v]);
         for (int r = 0; r < kRows; ++r) sums[r][v] += weight * load(from + r * f.pitch() + v * kFloats);
       }
     }
 }
 
 template <int kRows>
-void filter_some_rows(const RowFilter& f, const float* x, const float* weights, const float* bias, float* y) {
+void filter_some_rows(const RowFilter& f, int64_t top, const float* x, const float* weights, const float* bias,
+                      float* y) {
   constexpr int kVectors = 2;
   const int64_t row = f.ow * f.channels, step = kVectors * kFloats;
   for (int64_t at = 0; at < row; at += step) {
     const int64_t phases[kVectors] = {at % f.channels, (at + kFloats) % f.channels};
     Floats sums[kRows][kVectors] = {};
-    filter_block<kRows, kVectors>(f, x + at, weights, phases, sums);
+    filter_block<kRows, kVectors>(f, top, at, x + at, weights, phases, sums);
     for (int r = 0; r < kRows; ++r)
       for (int v = 0; v < kVectors; ++v) {
         const int64_t first = at + v * kFloats, count = row - first;
@@ -35,12 +48,13 @@ void filter_some_rows(const RowFilter& f, const float* x, const float* weights, 
   }
 }
 
-/// Rows of results, from rows of x with borders.
-void filter_rows(const RowFilter& f, int64_t rows, const float* x, const float* weights, const float* bias, float* y) {
+/// Rows of results, from rows of x with borders, of which tap 0 of the first reads row `top` of the image.
+void filter_rows(const RowFilter& f, int64_t top, int64_t rows, const float* x, const float* weights, const float* bias,
+                 float* y) {
   int64_t r = 0;
   const int64_t row = f.ow * f.channels;
-  for (; r + 4 <= rows; r += 4) filter_some_rows<4>(f, x + r * f.pitch(), weights, bias, y + r * row);
-  for (; r < rows; ++r) filter_some_rows<1>(f, x + r * f.pitch(), weights, bias, y + r * row);
+  for (; r + 4 <= rows; r += 4) filter_some_rows<4>(f, top + r, x + r * f.pitch(), weights, bias, y + r * row);
+  for (; r < rows; ++r) filter_some_rows<1>(f, top + r, x + r * f.pitch(), weights, bias, y + r * row);
 }
 
 /// Sums of products of some taps from `tap` on, in the lanes of one vector of `cycle` floats.

@@ -48,6 +48,8 @@ CAIRN_INLINE void add_all(const RowSums& s) {
     int64_t column = 0;
     for (; column + 4 * kFloats <= s.inner; column += 4 * kFloats)
       add_columns<4, kWeighs>(s, first, last, column, begins, to + column);
+    for (; column + 2 * kFloats <= s.inner; column += 2 * kFloats)
+      add_columns<2, kWeighs>(s, first, last, column, begins, to + column);
     for (; column + kFloats <= s.inner; column += kFloats)
       add_columns<1, kWeighs>(s, first, last, column, begins, to + column);
     if (column < s.inner) add_rest<kWeighs>(s, first, last, column, begins, to + column);

@@ -487,7 +487,7 @@ Refusal read_depthwise_step(const Group& group, Contraction& contraction, SlideS
   spec.channels = made, spec.multiplier = made / channels;
   spec.residual = contraction.epilogue.residual != nullptr;
   spec.activation = activation_of(contraction.epilogue);
-  return Slide::refuses(spec, machine_isa());
+  return std::nullopt;
 }
 
 Refusal read_pool(const Group& group, Contraction& contraction, SlideSpec& spec) {
@@ -536,9 +536,14 @@ Refusal read_pixel_product(const Group& group, ConvSpec& spec) {
   return std::nullopt;
 }
 
-Refusal read_depthwise(const Group& group, SlideSpec& spec) {
+Refusal read_any_depthwise(const Group& group, SlideSpec& spec) {
   Contraction contraction;
   return read_depthwise_step(group, contraction, spec);
+}
+
+Refusal read_depthwise(const Group& group, SlideSpec& spec) {
+  if (auto reason = read_any_depthwise(group, spec)) return reason;
+  return Slide::refuses(spec, machine_isa());
 }
 
 Refusal refuses_depthwise(const Group& group) {

@@ -17,6 +17,8 @@ std::optional<std::string> read_pixel_product(const Group& group, ConvSpec& spec
 /// Depthwise convolution with one filter a channel, or a power of two of them.
 std::optional<std::string> refuses_depthwise(const Group& group);
 std::optional<std::string> read_depthwise(const Group& group, SlideSpec& spec);
+/// The same, whether the generated kernel takes it or not.
+std::optional<std::string> read_any_depthwise(const Group& group, SlideSpec& spec);
 std::unique_ptr<Step> make_depthwise(const Group& group, MakeContext& context);
 
 /// Maximum and mean pooling.
