@@ -197,7 +197,7 @@ def _iterate(self):
 def _repr(self, separator=", ", gap=" "):
     if self._array is None:
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype})"
-    texts = {"float_kind": lambda number: f"{number:15.8e}", "int_kind": "{:d}".format} if self.shape else None
+    texts = {"float_kind": lambda number: f"{number:15.8e}"} if self.shape else None
     text = numpy.array2string(self._array, separator=separator, formatter=texts)
     gap = "\n" if self._array.ndim > 1 else gap
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"

@@ -48,7 +48,7 @@ class Signature:
             if x.const_arg:
                 return "constant", array.dtype.char, array.shape, array.tobytes()
             self.tensors.append(x)
-            return array.dtype.char, array.shape, order_of(array)
+            return array.dtype.char, array.shape, order_of(array), x.is_mutable
         if x is None or type(x) in (bool, int, float, str):
             return type(x), x
         if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
@@ -257,6 +257,7 @@ def _captured(target, signature, arguments, keywords, form=Compiled):
         sys.setrecursionlimit(_frames() + 12 * modes.call_depth)
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
+        _fix_parts([*arguments, *keywords.values()], [*inner, *named.values()])
         lists = _lists(inner)
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
@@ -280,6 +281,14 @@ def _captured(target, signature, arguments, keywords, form=Compiled):
     made.kept = signature.kept
     statistics["compiled"] += 1
     return made
+
+
+def _fix_parts(given, inner):
+    """Tensors in containers that are not mutable count as constants where gradients of all inputs are asked for."""
+    for each, made in zip(given, inner):
+        if isinstance(each, (tuple, list, dict)):
+            for outer, part in zip(gradient.tensors_of(each), gradient.tensors_of(made)):
+                part.fixed = not outer.is_mutable if part is not outer else part.fixed
 
 
 def _frames():

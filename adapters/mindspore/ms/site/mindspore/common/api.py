@@ -80,12 +80,16 @@ def mutable(input_data, dynamic_len=False):
     return _mutable(input_data)
 
 
-def _mutable(data):
+def _mutable(data, inside=False):
     if isinstance(data, Tensor):
-        return wrap(data.asnumpy()) if data.const_arg else data
-    if type(data) in (tuple, list) and any(isinstance(each, Tensor) and each.const_arg for each in data):
-        return type(data)(map(_mutable, data))
-    return data
+        if data._array is None or hasattr(data, "requires_grad") or not (data.const_arg or inside):
+            return data
+        made = wrap(data.asnumpy())
+        made.is_mutable = inside
+        return made
+    if type(data) in (tuple, list):
+        return type(data)([_mutable(each, True) for each in data])
+    return {key: _mutable(each, True) for key, each in data.items()} if type(data) is dict else data
 
 
 _phases = {}

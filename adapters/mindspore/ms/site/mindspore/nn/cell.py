@@ -1,5 +1,6 @@
 """Cell: the base of networks and layers. Names of parameters are paths of attributes."""
 
+import contextlib
 import inspect
 import types
 from collections import OrderedDict
@@ -81,18 +82,35 @@ class Cell(Accepted):
             changed = hook(self._scope_name(), args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        if self._cast_to is not None:
-            args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
-        if type(self).bprop is not Cell.bprop:
-            made = self._with_bprop(args, kwargs)
-        elif self._backward_hooks and hooked:
-            made = self._with_backward_hooks(args, kwargs)
+        if self._cast_to is None:
+            made = self._computed(args, kwargs, hooked)
         else:
-            made = core.prepared(self.construct)(*args, **kwargs)
+            args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
+            with self._cast_constants():
+                made = self._computed(args, kwargs, hooked)
         for hook in tuple(self._forward_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args, made)
             made = made if changed is None else changed
         return made
+
+    def _computed(self, args, kwargs, hooked):
+        if type(self).bprop is not Cell.bprop:
+            return self._with_bprop(args, kwargs)
+        if self._backward_hooks and hooked:
+            return self._with_backward_hooks(args, kwargs)
+        return core.prepared(self.construct)(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _cast_constants(self):
+        """In a graph, tensors among the attributes count as numbers of the type meanwhile, as Parameters do."""
+        own, symbolic = self.__dict__, getattr(core.here.recorder, "symbolic", False)
+        before = {key: each for key, each in own.items() if type(each) is Tensor} if symbolic else {}
+        cast = {key: self._cast(each) for key, each in before.items()}
+        own.update(cast)
+        try:
+            yield
+        finally:
+            own.update({key: each for key, each in before.items() if own[key] is cast[key]})
 
     def _scope_name(self):
         return f"{type(self).__name__}({id(self)})"

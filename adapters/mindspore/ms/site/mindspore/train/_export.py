@@ -81,6 +81,13 @@ class Recording:
         refuse("export of a network that takes gradients", "a file holds the forward computation", "the inner network")
 
 
+def with_constants(result):
+    """The result with numbers and bools as the tensors that a file holds."""
+    if type(result) in (tuple, list):
+        return tuple([with_constants(each) for each in result])
+    return Tensor(np.asarray(result)) if isinstance(result, (bool, int, float)) else result
+
+
 def record(net, inputs):
     """(Recording, names of the results) of a call."""
     inputs = [each if isinstance(each, Tensor) else Tensor(each) for each in inputs]
@@ -90,7 +97,7 @@ def record(net, inputs):
         made = net.run(inputs, {}) if isinstance(net, Cell) else net(*inputs)
     finally:
         core.here.recorder = outer
-    results = [each for each in (made if isinstance(made, (tuple, list)) else [made])]
+    results = with_constants(list(made) if isinstance(made, (tuple, list)) else [made])
     if not all(isinstance(each, Tensor) for each in results):
         raise TypeError(f"export: the network must return Tensors, but got {type(made).__name__}.")
     return recording, [recording._input("", each, None) for each in results]
