@@ -238,13 +238,13 @@ def _body(target):
     return run if run is not None else target
 
 
-def formed(target, arguments, form):
-    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured."""
-    return _captured(target, Signature(target, arguments, {}), arguments, {}, form)
+def formed(target, arguments, form, frozen=False):
+    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured. frozen: Parameters are constants."""
+    return _captured(target, Signature(target, arguments, {}), arguments, {}, form, frozen)
 
 
-def _captured(target, signature, arguments, keywords, form=Compiled):
-    graph = Graph(getattr(target, "__name__", type(target).__name__))
+def _captured(target, signature, arguments, keywords, form=Compiled, frozen=False):
+    graph = Graph(getattr(target, "__name__", type(target).__name__), frozen)
     given = iter([graph.input(each) for each in signature.tensors])
 
     def stand(tensor):

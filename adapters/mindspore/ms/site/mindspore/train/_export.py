@@ -3,16 +3,18 @@
 import inspect
 import os
 import tempfile
+import types
 
+import cairn
 import numpy as np
 from cairn import _cairn
-from cairn.ms import core, refuse
-from cairn.ms.refusal import Unsupported, UnsupportedValue
+from cairn.ms import capture, core, gradient, refuse
+from cairn.ms.refusal import Uncaptured, Unsupported, UnsupportedValue
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
-from mindspore.train import _encryption
+from mindspore.train import _encryption, _onnx
 
 _ENDINGS = {"OM": ".om", "ONNX": ".onnx", "MINDIR": ".mindir"}
 
@@ -111,7 +113,7 @@ def write_om(recording, results, path):
         array = recording.tensors[name].asnumpy()
         handles[name] = builder.param(name, array.dtype.name, array.shape)
     for name, array in recording.constants.items():
-        handles[name] = builder.constant(np.ascontiguousarray(array))
+        handles[name] = builder.constant(np.asarray(array, order="C"))
     for row, inputs, attributes, outputs in recording.nodes:
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
@@ -120,6 +122,34 @@ def write_om(recording, results, path):
     for place, name in enumerate(results):
         builder.result(f"output{place}" if place else "output", handles[name], 0)
     _cairn.Module(builder.finish()).save(path)
+
+
+def _write_frozen(net, inputs, path):
+    """An .om file of all branches and loops of the network, whose Parameters are constants."""
+
+    def form(graph, result):
+        results = gradient.tensors_of(with_constants(result))
+        graph.finish(results).save(path)
+        return types.SimpleNamespace()
+
+    inputs = [Tensor(np.array(each.asnumpy() if isinstance(each, Tensor) else each, order="C")) for each in inputs]
+    try:
+        capture.formed(net, inputs, form, frozen=True)
+    except Uncaptured as reason:
+        refuse("export of a network whose course depends on its inputs", str(reason))
+
+
+def _onnx_of(write, path):
+    """An .onnx file of the .om file that write(path) makes."""
+    beside = os.path.splitext(path)[0] + ".om"
+    try:
+        write(beside)
+        cairn.convert(beside, path)
+    except cairn.Error as error:
+        raise Unsupported(f"export: {error}; use file_format='OM'") from None
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)
 
 
 def _write_beside(path, write):
@@ -189,17 +219,30 @@ def export(net, inputs, file_name, file_format, options):
 
 
 def _write(net, inputs, file_format, path):
-    """Writes the operators of a call; a .mindir file holds the compiled function instead where they are not all that the call does."""
-    from mindspore.train import _mindir, _mindir_function, _onnx
+    """Writes the operators of a call, with all branches and loops where its course depends on the inputs; a .mindir file then holds the compiled
+    function."""
+    if file_format == "MINDIR":
+        return _write_mindir(net, inputs, path)
+    recording, results = record(net, inputs)
+    if recording.decided:
+        return _write_frozen(net, inputs, path) if file_format == "OM" else _onnx_of(lambda om: _write_frozen(net, inputs, om), path)
+    if file_format == "OM":
+        return write_om(recording, results, path)
+    try:
+        return _onnx.write(recording, results, path)
+    except Unsupported:  # a row that this table lacks
+        return _onnx_of(lambda om: write_om(recording, results, om), path)
+
+
+def _write_mindir(net, inputs, path):
+    from mindspore.train import _mindir, _mindir_function
 
     refused = None
     try:
         recording, results = record(net, inputs)
-        if file_format != "MINDIR" or not recording.decided:
-            return {"OM": write_om, "ONNX": _onnx.write, "MINDIR": _mindir.write}[file_format](recording, results, path)
+        if not recording.decided:
+            return _mindir.write(recording, results, path)
     except Unsupported as error:
-        if file_format != "MINDIR":
-            raise
         refused = error
     form = _mindir_function.form_of(net, inputs, refused)
     return _mindir.write(recording, results, path) if form is None else _mindir.write_function(form, inputs, path)
