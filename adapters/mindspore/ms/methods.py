@@ -208,9 +208,17 @@ def show(values):
     print(shown(values))
 
 
+class Joined(tuple):
+    """An f-string of a graph whose parts are known only when the graph runs; as a result it is the tuple of them."""
+
+    def text(self):
+        return "".join(map(str, self))
+
+
 def shown(values):
     """The lines that a graph prints for values."""
-    return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in values)
+    texts = [each.text() if isinstance(each, Joined) else each for each in values]
+    return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in texts)
 
 
 def _index(self):

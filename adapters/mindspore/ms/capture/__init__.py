@@ -255,6 +255,7 @@ def _captured(target, signature, arguments, keywords, form=Compiled, frozen=Fals
     Uncaptured.raised = None
     try:
         sys.setrecursionlimit(_frames() + 12 * modes.call_depth)
+        graph.given = {each for each in gradient.tensors_of([*arguments, *keywords.values()]) if hasattr(each, "requires_grad")}
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
         _fix_parts([*arguments, *keywords.values()], [*inner, *named.values()])

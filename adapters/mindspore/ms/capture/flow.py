@@ -16,7 +16,7 @@ from cairn.ms.tensor import Tensor
 
 from . import checks
 from .branches import choose, if_, one_of  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, contains, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, decided, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -108,10 +108,10 @@ def raised(error):
     """What a graph raises: the parts of a message are one text, and some types have no place in it."""
     if graph() is None or not isinstance(error, Exception) or type(error).__module__ != "builtins":
         return error
-    text = "".join(map(str, error.args))
+    text = "".join(each.text() if isinstance(each, methods.Joined) else str(each) for each in error.args)
     if isinstance(error, NotImplementedError):
         return NotImplementedError(f"Unsupported exception type: NotImplementedError. {text}")
-    return type(error)(text) if len(error.args) > 1 else error
+    return type(error)(text) if len(error.args) > 1 or isinstance(error.args[0] if error.args else None, methods.Joined) else error
 
 
 def isinstance_(x, types_):
@@ -128,6 +128,12 @@ def isinstance_(x, types_):
 def told(x):
     """What an f-string of a graph holds for a value."""
     return x if graph() is None else checks.told(x)
+
+
+def joined(*parts):
+    """What an f-string of these parts is: a text, unless a part is a captured tensor."""
+    parts = [checks.told(decided(each)) for each in parts] if graph() is not None else parts
+    return methods.Joined(parts) if any(map(is_symbolic, parts)) else "".join(map(format, parts))
 
 
 def has_key(x, key):

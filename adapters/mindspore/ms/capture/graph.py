@@ -84,6 +84,7 @@ class Graph:
         self.states = {}  # tensor: (Value of the param, the order of its axes in memory)
         self.chosen = {}  # a Parameter that stands for one of two: (the condition, the one, the other)
         self.inputs = self.nodes = 0
+        self.given = set()  # Parameters among the arguments, whose names are their own
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
@@ -120,7 +121,9 @@ class Graph:
             return self.constant(tensor._array)
         array = tensor._array if rng else _ordinary(tensor._array)
         if tensor not in self.states:
-            if not getattr(tensor, "held", True) and any(tensor.name == each.name for each in self.states if hasattr(each, "held")):
+            if not getattr(tensor, "held", True) and tensor not in self.given and any(
+                tensor.name == each.name for each in self.states if hasattr(each, "held") and each not in self.given
+            ):
                 raise Forbidden(named_twice(tensor))
             order = None if rng else order_of(array)
             name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape

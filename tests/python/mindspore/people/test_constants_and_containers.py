@@ -93,3 +93,31 @@ def test_a_failed_map_names_the_operation_and_the_file(tmp_path):
 
 def test_whole_numbers_are_shown_in_equal_width():
     assert repr(Tensor([2, 10])) == "Tensor(shape=[2], dtype=Int64, value= [ 2, 10])"
+
+
+@pytest.mark.parametrize("kind", [tuple, list, lambda pair: dict(zip("ab", pair))])
+def test_containers_that_are_not_mutable_are_compiled_apart(kind):
+    from mindspore.common.api import _CellGraphExecutor
+
+    class First(nn.Cell):
+        def construct(self, pair):
+            return (pair["a"] if isinstance(pair, dict) else pair[0]) + 1
+
+    executor, net = _CellGraphExecutor(), First()
+    made = [kind((Tensor([1.0]), Tensor([2.0]))) for _ in range(2)]
+    assert executor.compile(net, made[0])[0] != executor.compile(net, made[1])[0]
+    assert executor.compile(net, mutable(made[0]))[0] == executor.compile(net, mutable(made[1]))[0]
+
+
+def test_a_parameter_among_the_inputs_may_share_its_name():
+    outer, given = Parameter(Tensor([1])), Parameter(Tensor([1]))
+
+    class Clears(nn.Cell):
+        def construct(self, x):
+            P.Assign()(x, Tensor([0]))
+            P.Assign()(outer, Tensor([0]))
+            return True
+
+    context.set_context(mode=context.GRAPH_MODE)
+    assert Clears()(given)
+    assert given.asnumpy() == 0 and outer.asnumpy() == 0

@@ -2,7 +2,7 @@
 
 import functools
 
-from cairn.ms import core, modes
+from cairn.ms import core, gradient, modes
 from cairn.ms.tensor import Tensor, wrap
 
 
@@ -104,7 +104,9 @@ class _CellGraphExecutor:
     """The compile entry that official scripts import."""
 
     def compile(self, obj, *args, phase="predict", **keywords):
-        return _phase(phase, obj, obj.compile(*args)), True
+        parts = [part for each in args if isinstance(each, (tuple, list, dict)) for part in gradient.tensors_of(each)]
+        fixed = tuple([part for part in parts if not part.is_mutable])  # constants: other tensors make another phase
+        return _phase(phase, obj, (obj.compile(*args), fixed)), True
 
     def __call__(self, obj, *args, phase="predict"):
         return obj(*args)
