@@ -288,3 +288,33 @@ def test_onnx_files_of_operators_that_onnx_words_otherwise(tmp_path):
     made = cairn.load(str(tmp_path / "rows.onnx")).run({"x": x, "x1": index})
     for name, wanted in zip(["output", *(f"output{i}" for i in range(1, 5))], Rows()(Tensor(x), Tensor(index))):
         assert np.array_equal(made[name], wanted.asnumpy()), name
+
+
+class Chosen(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, 2)
+
+    def construct(self, x, doubled=True, pair=None):
+        y = self.dense(x)
+        if doubled:
+            y = y * 2
+        return y if pair is None else y + pair[0] - pair[1]
+
+
+@pytest.mark.parametrize("file_format", ["OM", "ONNX", "MINDIR"])
+def test_numbers_and_bools_are_constants_of_a_file_and_parts_of_tuples_inputs(file_format, tmp_path):
+    modes.mode = modes.PYNATIVE
+    net, x, path = Chosen(), np.ones((2, 3), np.float32), str(tmp_path / "net")
+    a, b = np.random.default_rng(5).normal(size=(2, 2, 2)).astype(np.float32)
+    for arguments, arrays in (((False,), []), ((True, (Tensor(a), Tensor(b))), [a, b])):
+        mindspore.export(net, Tensor(x), *arguments, file_name=path, file_format=file_format)
+        wanted = net(Tensor(x), *arguments).asnumpy()
+        if file_format == "MINDIR":
+            made = nn.GraphCell(mindspore.load(f"{path}.mindir"))(*map(Tensor, (x, *arrays))).asnumpy()
+        else:
+            model = cairn.load(f"{path}.{file_format.lower()}")
+            made = model.run(dict(zip([each.name for each in model.inputs], (x, *arrays))))["output"]
+        assert np.allclose(made, wanted, atol=1e-6)
+    with pytest.raises(NotImplementedError, match="open shape"):
+        mindspore.export(net, Tensor(shape=[None, 3], dtype=mindspore.float32), file_name=path, file_format=file_format)

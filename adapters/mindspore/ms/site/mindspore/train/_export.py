@@ -90,10 +90,23 @@ def with_constants(result):
     return Tensor(np.asarray(result)) if isinstance(result, (bool, int, float)) else result
 
 
+def contiguous(inputs):
+    """The arguments with each tensor a copy in one piece."""
+    return gradient.rebuilt(tuple(inputs), lambda each: Tensor(np.array(each.asnumpy(), order="C")))
+
+
+def _checked(inputs):
+    """The arguments of the call: tensors, also in containers, are inputs of the file; numbers, bools and texts are constants."""
+    inputs = [Tensor(each) if isinstance(each, np.ndarray) else each for each in inputs]
+    for each in gradient.tensors_of(inputs):
+        if -1 in each.shape:
+            refuse(f"export for an input of the open shape {list(each.shape)}", "a file is for the sizes of its call", "inputs of fixed sizes")
+    return inputs
+
+
 def record(net, inputs):
     """(Recording, names of the results) of a call."""
-    inputs = [each if isinstance(each, Tensor) else Tensor(each) for each in inputs]
-    recording = Recording(inputs)
+    recording = Recording(gradient.tensors_of(inputs))
     outer, core.here.recorder = core.here.recorder, recording
     try:
         made = net.run(inputs, {}) if isinstance(net, Cell) else net(*inputs)
@@ -132,9 +145,8 @@ def _write_frozen(net, inputs, path):
         graph.finish(results).save(path)
         return types.SimpleNamespace()
 
-    inputs = [Tensor(np.array(each.asnumpy() if isinstance(each, Tensor) else each, order="C")) for each in inputs]
     try:
-        capture.formed(net, inputs, form, frozen=True)
+        capture.formed(net, contiguous(inputs), form, frozen=True)
     except Uncaptured as reason:
         refuse("export of a network whose course depends on its inputs", str(reason))
 
@@ -204,6 +216,7 @@ def export(net, inputs, file_name, file_format, options):
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     if len(inputs) == 1 and hasattr(inputs[0], "create_tuple_iterator"):
         inputs = _of_dataset(net, inputs[0])
+    inputs = _checked(inputs)
 
     def write_all(beside):
         _write(net, inputs, file_format, beside)

@@ -13,7 +13,6 @@ from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import wrap
 
 from mindspore import log as logger
-from mindspore.common.tensor import Tensor
 from mindspore.train import _export
 
 KIND = "CairnFunction"
@@ -40,9 +39,8 @@ class Form:
 
 def form_of(net, inputs, refused=None):
     """The Form of a call of the network; without one what was refused is raised, or else nothing is returned."""
-    inputs = [Tensor(np.array(each.asnumpy() if isinstance(each, Tensor) else each, order="C")) for each in inputs]
     try:
-        made = capture.formed(net, inputs, Form)
+        made = capture.formed(net, _export.contiguous(inputs), Form)
     except Uncaptured as reason:
         if refused is None:
             return None
