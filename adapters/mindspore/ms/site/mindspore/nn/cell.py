@@ -62,13 +62,17 @@ class Cell(Accepted):
         recorder = core.here.recorder
         if recorder is not None:
             return recorder.prepared(self.construct)(*args, **kwargs) if self._plain else self.run(args, kwargs)
-        if modes.mode == modes.GRAPH and core.graph_entry is not None:
-            if not self._names_checked:
+        if core.graph_entry is not None and (modes.mode == modes.GRAPH or self._precision_mode and not self._is_hooked()):
+            if modes.mode == modes.GRAPH and not self._names_checked:
                 self.check_names()
                 self.__dict__["_names_checked"] = True
             self.check_inputs(args)
             return core.graph_entry(self, args, kwargs)
         return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
+
+    def _is_hooked(self):
+        """Whether the cell or one below it has hooks, which a graph does not call."""
+        return any(each._forward_pre_hook or each._forward_hook or each._backward_hooks for _, each in self.cells_and_names())
 
     def uncaptured(self, *args, **kwargs):
         """The call as it is, eagerly or as part of what is being captured."""
