@@ -221,6 +221,21 @@ def test_hooks_are_called_at_a_level():
     assert len(calls) == 1
 
 
+def test_attributes_that_a_network_sets_are_set_in_each_eager_call_at_a_level():
+    class Counts(nn.Dense):
+        calls = 0
+
+        def construct(self, x):
+            self.calls = self.calls + 1
+            return super().construct(x)
+
+    modes.mode = modes.PYNATIVE
+    net = amp.auto_mixed_precision(Counts(2, 2), "O2")
+    for _ in range(3):
+        net(Tensor(np.ones((1, 2), np.float32)))
+    assert net.calls == 3
+
+
 def test_functions_of_amp(mode):
     from mindspore import amp, ops
 

@@ -9,7 +9,7 @@ import sysconfig
 import types
 
 import numpy
-from cairn.ms import core, level, methods, promote
+from cairn.ms import core, level, methods, modes, promote
 from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
@@ -77,6 +77,8 @@ def set_attribute(target, name, value, line):
         raise Uncaptured(f"'.{name}' of a Cell is set to a tensor; only Parameters can be assigned", line)
     if own is not None and len(own.scopes) > 1:
         raise Uncaptured(f"'.{name}' is assigned where a condition depends on a tensor; only Parameters can be", line)
+    if own is not None and modes.mode == modes.PYNATIVE:
+        raise Uncaptured(f"'.{name}' is set, which PYNATIVE_MODE does in each call", line)
     setattr(target, name, value)
 
 
