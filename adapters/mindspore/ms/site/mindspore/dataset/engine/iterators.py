@@ -6,6 +6,8 @@ import re
 import numpy as np
 from cairn.ms import level
 
+from mindspore.dataset.core import config
+
 
 def copied(dataset):
     """The pipeline with nodes of its own, which share what they compute with."""
@@ -70,6 +72,10 @@ class Iterator:
         """Ends the iterator."""
         if self._rows is not None:
             self._rows.stop()
+            if config.autotune_file():
+                from mindspore.dataset.engine.serialized import serialize_tuned
+
+                serialize_tuned(self.dataset, config.autotune_file())
         self._rows = None
 
     release = stop
