@@ -136,14 +136,14 @@ _attach(
 
 def _item(self):
     array = self.asnumpy()
+    if hasattr(core.here.recorder, "decides"):
+        core.here.recorder.decides(self)
     if array.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars or can be converted to bool, but the shape is {self.shape}")
     return array.reshape(())[()]
 
 
 def _bool(self):
-    if core.here.recorder is not None:
-        core.here.recorder.decided = True
     if self._array is not None and not self._array.size:
         return False
     return bool(_item(self))

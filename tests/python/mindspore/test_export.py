@@ -4,7 +4,7 @@ import cairn
 import mindspore
 import numpy as np
 import pytest
-from cairn.ms import modes, wire
+from cairn.ms import gradient, modes, wire
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.train import _mindir
 
@@ -318,3 +318,31 @@ def test_numbers_and_bools_are_constants_of_a_file_and_parts_of_tuples_inputs(fi
         assert np.allclose(made, wanted, atol=1e-6)
     with pytest.raises(NotImplementedError, match="open shape"):
         mindspore.export(net, Tensor(shape=[None, 3], dtype=mindspore.float32), file_name=path, file_format=file_format)
+
+
+class Twice(nn.Cell):
+    def construct(self, x, y):
+        return x, (x - 2 * y, y)
+
+
+class ByTurns(nn.Cell):
+    def construct(self, x, y):
+        for _ in range(x.sum().astype(mindspore.int32)):
+            y = y + x
+        return y
+
+
+@pytest.mark.parametrize("file_format", ["OM", "ONNX", "MINDIR"])
+@pytest.mark.parametrize("kind", [Twice, ByTurns])
+def test_one_tensor_given_twice_is_two_inputs_and_nested_results_are_several(kind, file_format, tmp_path):
+    modes.mode = modes.GRAPH
+    net, one, path = kind(), Tensor(np.ones((1, 2), np.float32)), str(tmp_path / "net")
+    mindspore.export(net, one, one, file_name=path, file_format=file_format)
+    x, y = np.full((1, 2), 1.5, np.float32), np.array([[4, 5]], np.float32)
+    wanted = [each.asnumpy() for each in gradient.tensors_of(net(Tensor(x), Tensor(y)))]
+    if file_format == "MINDIR":
+        made = [each.asnumpy() for each in gradient.tensors_of(nn.GraphCell(mindspore.load(f"{path}.mindir"))(Tensor(x), Tensor(y)))]
+    else:
+        model = cairn.load(f"{path}.{file_format.lower()}")
+        made = list(model.run({"x": x, "x1": y}).values())
+    assert all(np.array_equal(*pair) for pair in zip(made, wanted, strict=True))

@@ -110,10 +110,11 @@ def raised(error):
     """What a graph raises: the parts of a message are one text, and some types have no place in it."""
     if graph() is None or not isinstance(error, Exception) or type(error).__module__ != "builtins":
         return error
-    text = "".join(each.text() if isinstance(each, methods.Joined) else str(each) for each in error.args)
+    joined_parts = [isinstance(each, methods.Joined) for each in error.args]
+    text = "".join(each.text() if is_joined else str(each) for each, is_joined in zip(error.args, joined_parts))
     if isinstance(error, NotImplementedError):
         return NotImplementedError(f"Unsupported exception type: NotImplementedError. {text}")
-    return type(error)(text) if len(error.args) > 1 or isinstance(error.args[0] if error.args else None, methods.Joined) else error
+    return type(error)(text) if len(error.args) > 1 or any(joined_parts) else error
 
 
 def isinstance_(x, types_):

@@ -10,6 +10,7 @@ import numpy as np
 from cairn import _cairn
 from cairn.ms import capture, core, gradient, refuse
 from cairn.ms.refusal import Uncaptured, Unsupported, UnsupportedValue
+from cairn.ms.tensor import wrap
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
@@ -27,7 +28,7 @@ class Recording:
     """
 
     symbolic = False
-    decided = False  # whether Python took a branch by what a tensor holds
+    decided = False  # whether Python went by what a tensor holds that depends on the inputs
 
     def __init__(self, inputs):
         self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
@@ -53,6 +54,11 @@ class Recording:
             return made
         self.nodes.append((row.name, given, dict(attributes), outputs))
         return made
+
+    def decides(self, tensor):
+        """Python reads the only element of the tensor."""
+        name = self.names.get(id(tensor))
+        self.decided = self.decided or name is not None and name not in self.constants
 
     def _input(self, role, value, like):
         if value is None:
@@ -106,14 +112,15 @@ def _checked(inputs):
 
 def record(net, inputs):
     """(Recording, names of the results) of a call."""
+    inputs = gradient.rebuilt(tuple(inputs), lambda each: wrap(each.asnumpy()))  # one passed twice is two inputs
     recording = Recording(gradient.tensors_of(inputs))
     outer, core.here.recorder = core.here.recorder, recording
     try:
         made = net.run(inputs, {}) if isinstance(net, Cell) else net(*inputs)
     finally:
         core.here.recorder = outer
-    results = with_constants(list(made) if isinstance(made, (tuple, list)) else [made])
-    if not all(isinstance(each, Tensor) for each in results):
+    results = gradient.tensors_of(with_constants(made))
+    if not results:
         raise TypeError(f"export: the network must return Tensors, but got {type(made).__name__}.")
     return recording, [recording._input("", each, None) for each in results]
 
