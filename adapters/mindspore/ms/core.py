@@ -20,6 +20,7 @@ A recorder has
                                             (a Tape's takes always=True as well)
 """
 
+import contextlib
 import keyword
 import sys
 import types
@@ -44,6 +45,20 @@ graph_entry = None  # set by cairn.ms.capture: graph_entry(function, arguments, 
 def captures():
     """Whether a call of a Cell or of a gradient is to be captured as a whole."""
     return modes.mode == modes.GRAPH and here.recorder is None and graph_entry is not None
+
+
+@contextlib.contextmanager
+def without_gradients():
+    """An eager tape does not see the calls inside, through whose results no gradient passes."""
+    recorder = here.recorder
+    unseen = recorder is not None and hasattr(recorder, "records")
+    if unseen:
+        here.recorder = None
+    try:
+        yield
+    finally:
+        if unseen:
+            here.recorder = recorder
 
 
 def prepared(function):

@@ -136,14 +136,14 @@ _attach(
 
 def _item(self):
     array = self.asnumpy()
+    if hasattr(core.here.recorder, "decides"):
+        core.here.recorder.decides(self)
     if array.size != 1:
         raise ValueError(f"only one element tensors can be converted to Python scalars or can be converted to bool, but the shape is {self.shape}")
     return array.reshape(())[()]
 
 
 def _bool(self):
-    if core.here.recorder is not None:
-        core.here.recorder.decided = True
     if self._array is not None and not self._array.size:
         return False
     return bool(_item(self))
@@ -197,7 +197,7 @@ def _iterate(self):
 def _repr(self, separator=", ", gap=" "):
     if self._array is None:
         return f"Tensor(shape={list(self.shape)}, dtype={self.dtype})"
-    texts = {"float_kind": lambda number: f"{number:15.8e}", "int_kind": "{:d}".format} if self.shape else None
+    texts = {"float_kind": lambda number: f"{number:15.8e}"} if self.shape else None
     text = numpy.array2string(self._array, separator=separator, formatter=texts)
     gap = "\n" if self._array.ndim > 1 else gap
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{text})"
@@ -208,9 +208,17 @@ def show(values):
     print(shown(values))
 
 
+class Joined(tuple):
+    """An f-string of a graph whose parts are known only when the graph runs; as a result it is the tuple of them."""
+
+    def text(self):
+        return "".join(map(str, self))
+
+
 def shown(values):
     """The lines that a graph prints for values."""
-    return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in values)
+    texts = [each.text() if isinstance(each, Joined) else each for each in values]
+    return "\n".join(_repr(each, " ", "") if isinstance(each, Tensor) else str(each) for each in texts)
 
 
 def _index(self):

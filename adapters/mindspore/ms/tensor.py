@@ -56,6 +56,7 @@ class Tensor:
     _mark = None  # what a tape knows of it
     init = None
     const_arg = False
+    is_mutable = fixed = False  # parts of a container: made by mutable(); an input of a graph that is not
 
     def __init__(self, input_data=None, dtype=None, shape=None, init=None, internal=False, const_arg=False):
         if const_arg is not False:

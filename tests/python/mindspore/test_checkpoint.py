@@ -284,3 +284,16 @@ def test_the_state_of_random_operators_is_kept(tmp_path):
     expected = random.uniform((4,)).asnumpy()
     load_param_into_net(net, load_checkpoint(str(tmp_path / "net-1_1.ckpt")))
     np.testing.assert_array_equal(random.uniform((4,)).asnumpy(), expected)
+
+
+def test_the_last_of_several_parameters_of_one_name_is_in_the_file(tmp_path, capfd):
+    class Twins(nn.Cell):
+        def __init__(self):
+            super().__init__(auto_prefix=False)
+            weights = [Parameter(Tensor([float(each)]), name="weight") for each in (1, 2)]
+            self.first, self.second = nn.SGD(weights[:1], 0.1), nn.SGD(weights[1:], 0.1)
+
+    path = str(tmp_path / "twins.ckpt")
+    save_checkpoint(Twins(), path)
+    assert load_checkpoint(path)["weight"].asnumpy() == [2] and load_checkpoint(path)["global_step"].shape == (1,)
+    assert "Several parameters are named" in capfd.readouterr().err

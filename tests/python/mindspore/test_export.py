@@ -4,7 +4,7 @@ import cairn
 import mindspore
 import numpy as np
 import pytest
-from cairn.ms import modes, wire
+from cairn.ms import gradient, modes, wire
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.train import _mindir
 
@@ -224,3 +224,125 @@ def test_loops_and_branches_of_mindir_follow_their_inputs(mode, tmp_path):
     cell = nn.GraphCell(mindspore.load(str(tmp_path / "turns.mindir")))
     for value, expected in ((1.0, (132.0, 5)), (20.0, (140.0, 1)), (300.0, (300.0, 0))):
         assert tuple(float(each.asnumpy()) for each in cell(Tensor(value, mindspore.float32))) == expected
+
+
+class Course(nn.Cell):
+    """A branch and a loop that depend on the input."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(2, 2)
+
+    def construct(self, x):
+        if x.sum() > 0:
+            y = self.dense(x)
+        else:
+            y = x * 3
+        i = Tensor(0, mindspore.int32)
+        while y.sum() < 10 and i < 5:
+            y = y + self.dense.bias + 1
+            i += 1
+        return y, i
+
+
+@pytest.mark.parametrize("file_format", ["OM", "ONNX"])
+def test_a_file_holds_every_branch_and_loop(file_format, tmp_path):
+    modes.mode = modes.GRAPH
+    net = Course()
+    inputs = [Tensor(np.float32([[scale, 1.5 * scale]])) for scale in (1, -1, 6, -0.1)]
+    mindspore.export(net, inputs[0], file_name=str(tmp_path / "net"), file_format=file_format)
+    model = cairn.load(str(tmp_path / f"net.{file_format.lower()}"))
+    for x in inputs:
+        wanted = [each.asnumpy() for each in net(x)]
+        made = model.run({"x": x.asnumpy()})
+        assert np.allclose(made["output"], wanted[0], atol=1e-6) and made["output1"] == wanted[1]
+
+
+def test_a_file_of_branches_has_no_state(tmp_path):
+    class Counts(Course):
+        def __init__(self):
+            super().__init__()
+            self.count = Parameter(Tensor(0.0), name="count")
+
+        def construct(self, x):
+            if x.sum() > 0:
+                self.count += 1
+            return x + self.count
+
+    modes.mode = modes.GRAPH
+    with pytest.raises(Exception, match="assigns to a Parameter"):
+        mindspore.export(Counts(), Tensor(np.ones((1, 2), np.float32)), file_name=str(tmp_path / "net"), file_format="OM")
+
+
+class Rows(nn.Cell):
+    def construct(self, x, index):
+        values, places = ops.TopK()(x, 2)
+        return values, places, ops.one_hot(index, 4, Tensor(1.0), Tensor(0.0)), ops.ReverseV2([1])(x), nn.Pad(((0, 0), (1, 2)))(x)
+
+
+def test_onnx_files_of_operators_that_onnx_words_otherwise(tmp_path):
+    modes.mode = modes.PYNATIVE
+    x, index = np.random.default_rng(3).normal(size=(3, 5)).astype(np.float32), np.array([1, 3], np.int32)
+    mindspore.export(Rows(), Tensor(x), Tensor(index), file_name=str(tmp_path / "rows"), file_format="ONNX")
+    assert [each.name for each in tmp_path.iterdir()] == ["rows.onnx"]
+    made = cairn.load(str(tmp_path / "rows.onnx")).run({"x": x, "x1": index})
+    for name, wanted in zip(["output", *(f"output{i}" for i in range(1, 5))], Rows()(Tensor(x), Tensor(index))):
+        assert np.array_equal(made[name], wanted.asnumpy()), name
+
+
+class Chosen(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(3, 2)
+
+    def construct(self, x, doubled=True, pair=None):
+        y = self.dense(x)
+        if doubled:
+            y = y * 2
+        return y if pair is None else y + pair[0] - pair[1]
+
+
+@pytest.mark.parametrize("file_format", ["OM", "ONNX", "MINDIR"])
+def test_numbers_and_bools_are_constants_of_a_file_and_parts_of_tuples_inputs(file_format, tmp_path):
+    modes.mode = modes.PYNATIVE
+    net, x, path = Chosen(), np.ones((2, 3), np.float32), str(tmp_path / "net")
+    a, b = np.random.default_rng(5).normal(size=(2, 2, 2)).astype(np.float32)
+    for arguments, arrays in (((False,), []), ((True, (Tensor(a), Tensor(b))), [a, b])):
+        mindspore.export(net, Tensor(x), *arguments, file_name=path, file_format=file_format)
+        wanted = net(Tensor(x), *arguments).asnumpy()
+        if file_format == "MINDIR":
+            made = nn.GraphCell(mindspore.load(f"{path}.mindir"))(*map(Tensor, (x, *arrays))).asnumpy()
+        else:
+            model = cairn.load(f"{path}.{file_format.lower()}")
+            made = model.run(dict(zip([each.name for each in model.inputs], (x, *arrays))))["output"]
+        assert np.allclose(made, wanted, atol=1e-6)
+    with pytest.raises(NotImplementedError, match="open shape"):
+        mindspore.export(net, Tensor(shape=[None, 3], dtype=mindspore.float32), file_name=path, file_format=file_format)
+
+
+class Twice(nn.Cell):
+    def construct(self, x, y):
+        return x, (x - 2 * y, y)
+
+
+class ByTurns(nn.Cell):
+    def construct(self, x, y):
+        for _ in range(x.sum().astype(mindspore.int32)):
+            y = y + x
+        return y
+
+
+@pytest.mark.parametrize("file_format", ["OM", "ONNX", "MINDIR"])
+@pytest.mark.parametrize("kind", [Twice, ByTurns])
+def test_one_tensor_given_twice_is_two_inputs_and_nested_results_are_several(kind, file_format, tmp_path):
+    modes.mode = modes.GRAPH
+    net, one, path = kind(), Tensor(np.ones((1, 2), np.float32)), str(tmp_path / "net")
+    mindspore.export(net, one, one, file_name=path, file_format=file_format)
+    x, y = np.full((1, 2), 1.5, np.float32), np.array([[4, 5]], np.float32)
+    wanted = [each.asnumpy() for each in gradient.tensors_of(net(Tensor(x), Tensor(y)))]
+    if file_format == "MINDIR":
+        made = [each.asnumpy() for each in gradient.tensors_of(nn.GraphCell(mindspore.load(f"{path}.mindir"))(Tensor(x), Tensor(y)))]
+    else:
+        model = cairn.load(f"{path}.{file_format.lower()}")
+        made = list(model.run({"x": x, "x1": y}).values())
+    assert all(np.array_equal(*pair) for pair in zip(made, wanted, strict=True))

@@ -312,3 +312,16 @@ def test_images_of_other_shapes_are_told_before_other_types():
             layer(one, other)
     with pytest.raises(ValueError):
         nn.SSIM(k1=1.0)
+
+
+def test_moving_statistics_of_a_batch_norm_are_not_differentiated(monkeypatch):
+    from cairn.ms.tape import Tape
+
+    seen, call = [], Tape.call
+    monkeypatch.setattr(Tape, "call", lambda self, row, *rest: seen.append(row.name) or call(self, row, *rest))
+    modes.mode = modes.PYNATIVE
+    net, x = nn.BatchNorm2d(3), np.random.default_rng(6).normal(2, 3, (4, 3, 5, 5)).astype(np.float32)
+    net.set_train()
+    ms.ops.GradOperation(get_by_list=True)(net, net.trainable_params())(Tensor(x))
+    assert seen == ["batch_norm_training"]
+    np.testing.assert_allclose(net.moving_mean.asnumpy(), 0.1 * x.mean((0, 2, 3)), rtol=1e-5)

@@ -48,7 +48,7 @@ class Signature:
             if x.const_arg:
                 return "constant", array.dtype.char, array.shape, array.tobytes()
             self.tensors.append(x)
-            return array.dtype.char, array.shape, order_of(array)
+            return array.dtype.char, array.shape, order_of(array), x.is_mutable
         if x is None or type(x) in (bool, int, float, str):
             return type(x), x
         if isinstance(x, (tuple, list)) and not hasattr(x, "_fields"):
@@ -238,13 +238,13 @@ def _body(target):
     return run if run is not None else target
 
 
-def formed(target, arguments, form):
-    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured."""
-    return _captured(target, Signature(target, arguments, {}), arguments, {}, form)
+def formed(target, arguments, form, frozen=False):
+    """form(graph, result) of a call of the target; Uncaptured where it cannot be captured. frozen: Parameters are constants."""
+    return _captured(target, Signature(target, arguments, {}), arguments, {}, form, frozen)
 
 
-def _captured(target, signature, arguments, keywords, form=Compiled):
-    graph = Graph(getattr(target, "__name__", type(target).__name__))
+def _captured(target, signature, arguments, keywords, form=Compiled, frozen=False):
+    graph = Graph(getattr(target, "__name__", type(target).__name__), frozen)
     given = iter([graph.input(each) for each in signature.tensors])
 
     def stand(tensor):
@@ -255,8 +255,10 @@ def _captured(target, signature, arguments, keywords, form=Compiled):
     Uncaptured.raised = None
     try:
         sys.setrecursionlimit(_frames() + 12 * modes.call_depth)
+        graph.given = {each for each in gradient.tensors_of([*arguments, *keywords.values()]) if hasattr(each, "requires_grad")}
         inner = [gradient.rebuilt(each, stand) for each in arguments]
         named = {key: gradient.rebuilt(each, stand) for key, each in keywords.items()}
+        _fix_parts([*arguments, *keywords.values()], [*inner, *named.values()])
         lists = _lists(inner)
         result = graph.prepared(_body(target))(*inner, **named)
         if Uncaptured.raised is not None:
@@ -280,6 +282,14 @@ def _captured(target, signature, arguments, keywords, form=Compiled):
     made.kept = signature.kept
     statistics["compiled"] += 1
     return made
+
+
+def _fix_parts(given, inner):
+    """Tensors in containers that are not mutable count as constants where gradients of all inputs are asked for."""
+    for each, made in zip(given, inner):
+        if isinstance(each, (tuple, list, dict)):
+            for outer, part in zip(gradient.tensors_of(each), gradient.tensors_of(made)):
+                part.fixed = not outer.is_mutable if part is not outer else part.fixed
 
 
 def _frames():

@@ -9,14 +9,14 @@ import sysconfig
 import types
 
 import numpy
-from cairn.ms import core, level, methods, promote
+from cairn.ms import core, level, methods, modes, promote
 from cairn.ms.gradient import tensors_of
 from cairn.ms.refusal import Forbidden, Uncaptured
 from cairn.ms.tensor import Tensor
 
 from . import checks
 from .branches import choose, if_, one_of  # noqa: F401
-from .conditions import Undefined, and_, chain, condition, contains, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
+from .conditions import Undefined, and_, chain, condition, contains, decided, graph, inverted, not_, or_, place_of, seen, shifted  # noqa: F401
 from .graph import is_symbolic, symbolic
 from .loops import SymbolicRange, for_, while_  # noqa: F401
 
@@ -77,6 +77,8 @@ def set_attribute(target, name, value, line):
         raise Uncaptured(f"'.{name}' of a Cell is set to a tensor; only Parameters can be assigned", line)
     if own is not None and len(own.scopes) > 1:
         raise Uncaptured(f"'.{name}' is assigned where a condition depends on a tensor; only Parameters can be", line)
+    if own is not None and modes.mode == modes.PYNATIVE:
+        raise Uncaptured(f"'.{name}' is set, which PYNATIVE_MODE does in each call", line)
     setattr(target, name, value)
 
 
@@ -108,10 +110,11 @@ def raised(error):
     """What a graph raises: the parts of a message are one text, and some types have no place in it."""
     if graph() is None or not isinstance(error, Exception) or type(error).__module__ != "builtins":
         return error
-    text = "".join(map(str, error.args))
+    joined_parts = [isinstance(each, methods.Joined) for each in error.args]
+    text = "".join(each.text() if is_joined else str(each) for each, is_joined in zip(error.args, joined_parts))
     if isinstance(error, NotImplementedError):
         return NotImplementedError(f"Unsupported exception type: NotImplementedError. {text}")
-    return type(error)(text) if len(error.args) > 1 else error
+    return type(error)(text) if len(error.args) > 1 or any(joined_parts) else error
 
 
 def isinstance_(x, types_):
@@ -128,6 +131,12 @@ def isinstance_(x, types_):
 def told(x):
     """What an f-string of a graph holds for a value."""
     return x if graph() is None else checks.told(x)
+
+
+def joined(*parts):
+    """What an f-string of these parts is: a text, unless a part is a captured tensor."""
+    parts = [checks.told(decided(each)) for each in parts] if graph() is not None else parts
+    return methods.Joined(parts) if any(map(is_symbolic, parts)) else "".join(map(format, parts))
 
 
 def has_key(x, key):

@@ -77,12 +77,14 @@ class Graph:
 
     symbolic = True
 
-    def __init__(self, name):
+    def __init__(self, name, frozen=False):
+        self.frozen = frozen  # whether Parameters are constants, as in a file without state
         self.builder = _cairn._Builder(name)
         self.scopes = [Scope()]
         self.states = {}  # tensor: (Value of the param, the order of its axes in memory)
         self.chosen = {}  # a Parameter that stands for one of two: (the condition, the one, the other)
         self.inputs = self.nodes = 0
+        self.given = set()  # Parameters among the arguments, whose names are their own
         self.loops = {}  # what a loop at a place turned out to carry
         self.seen = {}  # tensors that are no parameters and were read as constants
         self.mixes = False  # whether integers join floating numbers, as where integers are differentiated
@@ -98,7 +100,8 @@ class Graph:
         """A new input like the tensor."""
         array = _ordinary(tensor.asnumpy())
         order = order_of(array)
-        handle = self.builder.param(f"input_{self.inputs}", array.dtype.name, laid(array, order).shape)
+        name = f"input_{self.inputs}" if not self.frozen else f"x{self.inputs or ''}"
+        handle = self.builder.param(name, array.dtype.name, laid(array, order).shape)
         handle = from_laid(self.builder, handle, order)
         self.inputs += 1
         return symbolic(Value(handle, array.dtype, array.shape, self))
@@ -112,9 +115,15 @@ class Graph:
             found = scope.states.get(tensor)
             if found is not None:
                 return found
+        if self.frozen:
+            if rng:
+                raise Uncaptured("a file has no random state")
+            return self.constant(tensor._array)
         array = tensor._array if rng else _ordinary(tensor._array)
         if tensor not in self.states:
-            if not getattr(tensor, "held", True) and any(tensor.name == each.name for each in self.states if hasattr(each, "held")):
+            if not getattr(tensor, "held", True) and tensor not in self.given and any(
+                tensor.name == each.name for each in self.states if hasattr(each, "held") and each not in self.given
+            ):
                 raise Forbidden(named_twice(tensor))
             order = None if rng else order_of(array)
             name, dims = f"{getattr(tensor, 'name', 'state')}_{len(self.states)}", laid(array, order).shape
@@ -263,6 +272,8 @@ class Graph:
         if parameter._value is not None:
             parameter._value = self.value(value if isinstance(value, Tensor) else Tensor(value))
             return
+        if self.frozen:
+            raise Uncaptured("it assigns to a Parameter, and a file has no state")
         if id(parameter) in self.seen:
             raise Uncaptured("a Tensor that is no Parameter is assigned after it was read")
         rng = is_symbolic(value) and value._value.dtype == RNG
@@ -382,7 +393,8 @@ class Graph:
     def finish(self, results, bound=True):
         """The module whose results are these tensors, then the new contents of the assigned states, which `bound` writes back."""
         for index, each in enumerate(results):
-            self.builder.result(f"output_{index}", self.value(each).handle, 0)
+            name = f"output_{index}" if not self.frozen else f"output{index or ''}"
+            self.builder.result(name, self.value(each).handle, 0)
         scope = self.scopes[0]
         for index, tensor in enumerate(scope.written):
             (param, order), handle = self.states[tensor], scope.states[tensor].handle

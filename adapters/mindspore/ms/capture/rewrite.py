@@ -402,10 +402,20 @@ class _Function(ast.NodeTransformer):
 
     visit_GeneratorExp = visit_ListComp
 
-    def visit_FormattedValue(self, node):
-        self.generic_visit(node)
-        node.value = ast.copy_location(_flow("told", node.value), node.value)
+    def visit_FormattedValue(self, node):  # its format stays as it is
+        node.value = ast.copy_location(_flow("told", self.visit(node.value)), node.value)
         return node
+
+    def visit_JoinedStr(self, node):
+        plain = [isinstance(each, ast.FormattedValue) and each.conversion == -1 and each.format_spec is None for each in node.values]
+        self.generic_visit(node)
+        if not any(plain):
+            return node
+        parts = [
+            each.value if bare else each if isinstance(each, ast.Constant) else ast.JoinedStr([each])
+            for each, bare in zip(node.values, plain)
+        ]
+        return ast.copy_location(_flow("joined", *parts), node)
 
     def visit_Call(self, node):
         if isinstance(node.func, ast.Name) and node.func.id == "super":

@@ -43,6 +43,14 @@ def moved_average(running, new, momentum):
     return core.add(core.mul(running, number(1.0 - momentum, running)), core.mul(new, number(momentum, new)))
 
 
+def follow(pairs, momentum):
+    """Has each Parameter follow what a batch has: (running, new)."""
+    with core.without_gradients():
+        moved = [moved_average(running, new, momentum) for running, new in pairs]
+    for (running, _), made in zip(pairs, moved):
+        core.assign(running, made)
+
+
 def layer_norm(x, scale, offset, begin_norm_axis, epsilon):
     return core.layer_norm(x, scale, offset, epsilon=epsilon, axis=begin_norm_axis % len(x.shape))
 

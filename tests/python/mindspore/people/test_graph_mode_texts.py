@@ -306,3 +306,34 @@ def test_before_a_missing_member():
         return self.param_a
 
     assert "not a" in told(NameError, construct)
+
+
+def test_f_string_of_an_input_is_the_tuple_of_its_parts():
+
+    @ms_function
+    def net(x, y):
+        if (x > y).all():
+            chosen = f"{2 * y}"
+        else:
+            chosen = f"{x}"
+        return f"x: {x}", chosen
+
+    x = Tensor(np.array([1, 2]))
+    text, chosen = net(x, x)
+    assert str(text) == "('x: ', Tensor(shape=[2], dtype=Int64, value= [1, 2]))"
+    assert str(chosen) == "(Tensor(shape=[2], dtype=Int64, value= [1, 2]),)"
+
+
+def test_printed_f_strings_tell_the_elements_of_each_run(capfd):
+
+    class Net(nn.Cell):
+
+        def construct(self, x, width=4):
+            y = x * 2
+            print(f"y is {y} of {width:{width}d}")
+            return y
+
+    net = Net()
+    for value in (1, 3):
+        net(Tensor([value, 0]))
+        assert capfd.readouterr().out == f"y is [{2 * value} 0] of    4\n"

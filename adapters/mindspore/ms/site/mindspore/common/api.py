@@ -2,7 +2,7 @@
 
 import functools
 
-from cairn.ms import core, modes
+from cairn.ms import core, gradient, modes
 from cairn.ms.tensor import Tensor, wrap
 
 
@@ -80,12 +80,16 @@ def mutable(input_data, dynamic_len=False):
     return _mutable(input_data)
 
 
-def _mutable(data):
+def _mutable(data, inside=False):
     if isinstance(data, Tensor):
-        return wrap(data.asnumpy()) if data.const_arg else data
-    if type(data) in (tuple, list) and any(isinstance(each, Tensor) and each.const_arg for each in data):
-        return type(data)(map(_mutable, data))
-    return data
+        if data._array is None or hasattr(data, "requires_grad") or not (data.const_arg or inside):
+            return data
+        made = wrap(data.asnumpy())
+        made.is_mutable = inside
+        return made
+    if type(data) in (tuple, list):
+        return type(data)([_mutable(each, True) for each in data])
+    return {key: _mutable(each, True) for key, each in data.items()} if type(data) is dict else data
 
 
 _phases = {}
@@ -100,7 +104,9 @@ class _CellGraphExecutor:
     """The compile entry that official scripts import."""
 
     def compile(self, obj, *args, phase="predict", **keywords):
-        return _phase(phase, obj, obj.compile(*args)), True
+        parts = [part for each in args if isinstance(each, (tuple, list, dict)) for part in gradient.tensors_of(each)]
+        fixed = tuple([part for part in parts if not part.is_mutable])  # constants: other tensors make another phase
+        return _phase(phase, obj, (obj.compile(*args), fixed)), True
 
     def __call__(self, obj, *args, phase="predict"):
         return obj(*args)

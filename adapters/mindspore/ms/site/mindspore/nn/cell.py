@@ -1,5 +1,6 @@
 """Cell: the base of networks and layers. Names of parameters are paths of attributes."""
 
+import contextlib
 import inspect
 import types
 from collections import OrderedDict
@@ -61,13 +62,17 @@ class Cell(Accepted):
         recorder = core.here.recorder
         if recorder is not None:
             return recorder.prepared(self.construct)(*args, **kwargs) if self._plain else self.run(args, kwargs)
-        if modes.mode == modes.GRAPH and core.graph_entry is not None:
-            if not self._names_checked:
+        if core.graph_entry is not None and (modes.mode == modes.GRAPH or self._precision_mode and not self._is_hooked()):
+            if modes.mode == modes.GRAPH and not self._names_checked:
                 self.check_names()
                 self.__dict__["_names_checked"] = True
             self.check_inputs(args)
             return core.graph_entry(self, args, kwargs)
         return self.construct(*args, **kwargs) if self._plain else self.run(args, kwargs)
+
+    def _is_hooked(self):
+        """Whether the cell or one below it has hooks, which a graph does not call."""
+        return any(each._forward_pre_hook or each._forward_hook or each._backward_hooks for _, each in self.cells_and_names())
 
     def uncaptured(self, *args, **kwargs):
         """The call as it is, eagerly or as part of what is being captured."""
@@ -81,18 +86,35 @@ class Cell(Accepted):
             changed = hook(self._scope_name(), args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        if self._cast_to is not None:
-            args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
-        if type(self).bprop is not Cell.bprop:
-            made = self._with_bprop(args, kwargs)
-        elif self._backward_hooks and hooked:
-            made = self._with_backward_hooks(args, kwargs)
+        if self._cast_to is None:
+            made = self._computed(args, kwargs, hooked)
         else:
-            made = core.prepared(self.construct)(*args, **kwargs)
+            args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
+            with self._cast_constants():
+                made = self._computed(args, kwargs, hooked)
         for hook in tuple(self._forward_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args, made)
             made = made if changed is None else changed
         return made
+
+    def _computed(self, args, kwargs, hooked):
+        if type(self).bprop is not Cell.bprop:
+            return self._with_bprop(args, kwargs)
+        if self._backward_hooks and hooked:
+            return self._with_backward_hooks(args, kwargs)
+        return core.prepared(self.construct)(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _cast_constants(self):
+        """In a graph, tensors among the attributes count as numbers of the type meanwhile, as Parameters do."""
+        own, symbolic = self.__dict__, getattr(core.here.recorder, "symbolic", False)
+        before = {key: each for key, each in own.items() if type(each) is Tensor} if symbolic else {}
+        cast = {key: self._cast(each) for key, each in before.items()}
+        own.update(cast)
+        try:
+            yield
+        finally:
+            own.update({key: each for key, each in before.items() if own[key] is cast[key]})
 
     def _scope_name(self):
         return f"{type(self).__name__}({id(self)})"

@@ -3,16 +3,19 @@
 import inspect
 import os
 import tempfile
+import types
 
+import cairn
 import numpy as np
 from cairn import _cairn
-from cairn.ms import core, refuse
-from cairn.ms.refusal import Unsupported, UnsupportedValue
+from cairn.ms import capture, core, gradient, refuse
+from cairn.ms.refusal import Uncaptured, Unsupported, UnsupportedValue
+from cairn.ms.tensor import wrap
 
 from mindspore import log as logger
 from mindspore.common.tensor import Tensor
 from mindspore.nn.cell import Cell
-from mindspore.train import _encryption
+from mindspore.train import _encryption, _onnx
 
 _ENDINGS = {"OM": ".om", "ONNX": ".onnx", "MINDIR": ".mindir"}
 
@@ -25,7 +28,7 @@ class Recording:
     """
 
     symbolic = False
-    decided = False  # whether Python took a branch by what a tensor holds
+    decided = False  # whether Python went by what a tensor holds that depends on the inputs
 
     def __init__(self, inputs):
         self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
@@ -51,6 +54,11 @@ class Recording:
             return made
         self.nodes.append((row.name, given, dict(attributes), outputs))
         return made
+
+    def decides(self, tensor):
+        """Python reads the only element of the tensor."""
+        name = self.names.get(id(tensor))
+        self.decided = self.decided or name is not None and name not in self.constants
 
     def _input(self, role, value, like):
         if value is None:
@@ -81,17 +89,38 @@ class Recording:
         refuse("export of a network that takes gradients", "a file holds the forward computation", "the inner network")
 
 
+def with_constants(result):
+    """The result with numbers and bools as the tensors that a file holds."""
+    if type(result) in (tuple, list):
+        return tuple([with_constants(each) for each in result])
+    return Tensor(np.asarray(result)) if isinstance(result, (bool, int, float)) else result
+
+
+def contiguous(inputs):
+    """The arguments with each tensor a copy in one piece."""
+    return gradient.rebuilt(tuple(inputs), lambda each: Tensor(np.array(each.asnumpy(), order="C")))
+
+
+def _checked(inputs):
+    """The arguments of the call: tensors, also in containers, are inputs of the file; numbers, bools and texts are constants."""
+    inputs = [Tensor(each) if isinstance(each, np.ndarray) else each for each in inputs]
+    for each in gradient.tensors_of(inputs):
+        if -1 in each.shape:
+            refuse(f"export for an input of the open shape {list(each.shape)}", "a file is for the sizes of its call", "inputs of fixed sizes")
+    return inputs
+
+
 def record(net, inputs):
     """(Recording, names of the results) of a call."""
-    inputs = [each if isinstance(each, Tensor) else Tensor(each) for each in inputs]
-    recording = Recording(inputs)
+    inputs = gradient.rebuilt(tuple(inputs), lambda each: wrap(each.asnumpy()))  # one passed twice is two inputs
+    recording = Recording(gradient.tensors_of(inputs))
     outer, core.here.recorder = core.here.recorder, recording
     try:
         made = net.run(inputs, {}) if isinstance(net, Cell) else net(*inputs)
     finally:
         core.here.recorder = outer
-    results = [each for each in (made if isinstance(made, (tuple, list)) else [made])]
-    if not all(isinstance(each, Tensor) for each in results):
+    results = gradient.tensors_of(with_constants(made))
+    if not results:
         raise TypeError(f"export: the network must return Tensors, but got {type(made).__name__}.")
     return recording, [recording._input("", each, None) for each in results]
 
@@ -104,7 +133,7 @@ def write_om(recording, results, path):
         array = recording.tensors[name].asnumpy()
         handles[name] = builder.param(name, array.dtype.name, array.shape)
     for name, array in recording.constants.items():
-        handles[name] = builder.constant(np.ascontiguousarray(array))
+        handles[name] = builder.constant(np.asarray(array, order="C"))
     for row, inputs, attributes, outputs in recording.nodes:
         while inputs and inputs[-1] is None:
             inputs = inputs[:-1]
@@ -113,6 +142,33 @@ def write_om(recording, results, path):
     for place, name in enumerate(results):
         builder.result(f"output{place}" if place else "output", handles[name], 0)
     _cairn.Module(builder.finish()).save(path)
+
+
+def _write_frozen(net, inputs, path):
+    """An .om file of all branches and loops of the network, whose Parameters are constants."""
+
+    def form(graph, result):
+        results = gradient.tensors_of(with_constants(result))
+        graph.finish(results).save(path)
+        return types.SimpleNamespace()
+
+    try:
+        capture.formed(net, contiguous(inputs), form, frozen=True)
+    except Uncaptured as reason:
+        refuse("export of a network whose course depends on its inputs", str(reason))
+
+
+def _onnx_of(write, path):
+    """An .onnx file of the .om file that write(path) makes."""
+    beside = os.path.splitext(path)[0] + ".om"
+    try:
+        write(beside)
+        cairn.convert(beside, path)
+    except cairn.Error as error:
+        raise Unsupported(f"export: {error}; use file_format='OM'") from None
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)
 
 
 def _write_beside(path, write):
@@ -167,6 +223,7 @@ def export(net, inputs, file_name, file_format, options):
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     if len(inputs) == 1 and hasattr(inputs[0], "create_tuple_iterator"):
         inputs = _of_dataset(net, inputs[0])
+    inputs = _checked(inputs)
 
     def write_all(beside):
         _write(net, inputs, file_format, beside)
@@ -182,17 +239,30 @@ def export(net, inputs, file_name, file_format, options):
 
 
 def _write(net, inputs, file_format, path):
-    """Writes the operators of a call; a .mindir file holds the compiled function instead where they are not all that the call does."""
-    from mindspore.train import _mindir, _mindir_function, _onnx
+    """Writes the operators of a call, with all branches and loops where its course depends on the inputs; a .mindir file then holds the compiled
+    function."""
+    if file_format == "MINDIR":
+        return _write_mindir(net, inputs, path)
+    recording, results = record(net, inputs)
+    if recording.decided:
+        return _write_frozen(net, inputs, path) if file_format == "OM" else _onnx_of(lambda om: _write_frozen(net, inputs, om), path)
+    if file_format == "OM":
+        return write_om(recording, results, path)
+    try:
+        return _onnx.write(recording, results, path)
+    except Unsupported:  # a row that this table lacks
+        return _onnx_of(lambda om: write_om(recording, results, om), path)
+
+
+def _write_mindir(net, inputs, path):
+    from mindspore.train import _mindir, _mindir_function
 
     refused = None
     try:
         recording, results = record(net, inputs)
-        if file_format != "MINDIR" or not recording.decided:
-            return {"OM": write_om, "ONNX": _onnx.write, "MINDIR": _mindir.write}[file_format](recording, results, path)
+        if not recording.decided:
+            return _mindir.write(recording, results, path)
     except Unsupported as error:
-        if file_format != "MINDIR":
-            raise
         refused = error
     form = _mindir_function.form_of(net, inputs, refused)
     return _mindir.write(recording, results, path) if form is None else _mindir.write_function(form, inputs, path)

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 from cairn import _whole as whole
-from cairn.ms import refuse, wire
+from cairn.ms import gradient, refuse, wire
 
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
@@ -219,7 +219,7 @@ def write(recording, results, path):
 def write_function(form, inputs, path):
     """A .mindir file of a captured call with these inputs."""
     w = Writer(_mindir_function.graph_of(), None)
-    named = {f"x{place}" if place else "x": np.asarray(each.asnumpy(), order="C") for place, each in enumerate(inputs)}
+    named = {f"x{place}" if place else "x": np.asarray(each.asnumpy(), order="C") for place, each in enumerate(gradient.tensors_of(inputs))}
     results = _mindir_function.nodes(form, w, list(named))
     whole.write(path, [_file(w, named, list(zip(results, form.results)))])
 

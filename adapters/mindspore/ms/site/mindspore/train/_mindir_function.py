@@ -13,7 +13,7 @@ from cairn.ms.refusal import Uncaptured
 from cairn.ms.tensor import wrap
 
 from mindspore import log as logger
-from mindspore.common.tensor import Tensor
+from mindspore.train import _export
 
 KIND = "CairnFunction"
 
@@ -22,14 +22,14 @@ class Form:
     """A captured call, to be written."""
 
     def __init__(self, graph, result):
-        results = gradient.tensors_of(result)
+        results = gradient.tensors_of(_export.with_constants(result))
         if not results:
             raise TypeError(f"export: the network must return Tensors, but got {type(result).__name__}.")
         self.results = [np.empty(value.shape, value.dtype) for value in map(graph.value, results)]
         self.states = [(state, order) for state, (_, order) in graph.states.items()]
         if any(value.dtype == RNG for value, _ in graph.states.values()):
             raise Uncaptured("a file has no random state")
-        self.written = [state for state, _ in self.states if state in graph.scopes[0].written]
+        self.written = list(graph.scopes[0].written)  # in the order of the module's results
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "function.om")
             graph.finish(results, bound=False).save(path)
@@ -39,9 +39,8 @@ class Form:
 
 def form_of(net, inputs, refused=None):
     """The Form of a call of the network; without one what was refused is raised, or else nothing is returned."""
-    inputs = [Tensor(np.array(each.asnumpy() if isinstance(each, Tensor) else each, order="C")) for each in inputs]
     try:
-        made = capture.formed(net, inputs, Form)
+        made = capture.formed(net, _export.contiguous(inputs), Form)
     except Uncaptured as reason:
         if refused is None:
             return None

@@ -1,7 +1,8 @@
 """Levels of mixed precision: the cells of a training step and its loss scale.
 
-In graphs a network at a level other than O0 is computed in mixed precision: convolutions, matrix products and what stands between them
-have operands and results of fp16 and sums of f32. Eagerly it is computed in f32, which is said once.
+A network at a level other than O0 is computed in mixed precision: convolutions, matrix products and what stands between them have operands
+and results of fp16 and sums of f32. That holds for what is compiled: in PYNATIVE_MODE too a call of the network, or of the training step that
+build_train_network() makes, is captured; what is not (hooks, gradients that a script takes itself) is computed in f32, which is said once.
 """
 
 from cairn.ms import level as compatibility
@@ -43,7 +44,7 @@ def lower(network, level):
     network.__dict__["_precision_mode"] = "mixed_float16"
     if modes.mode != modes.GRAPH and not _said:
         _said = True
-        logger.warning(f"amp level {level}: in PYNATIVE_MODE what would run in float16 runs in float32; loss scales act as they are set.")
+        logger.warning(f"amp level {level}: in PYNATIVE_MODE gradients that a script takes itself, and cells with hooks, are computed in float32.")
 
 
 def _check_kwargs(kwargs):
@@ -78,7 +79,12 @@ def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_leve
     lower(network, level)
     if loss_fn is not None:
         network = nn.WithLossCell(network, loss_fn)
-    manager = config["loss_scale_manager"]
+    step = _step(network, optimizer, config["loss_scale_manager"])
+    lower(step, level)
+    return step.set_train()
+
+
+def _step(network, optimizer, manager):
     if isinstance(manager, type):
         manager = manager()
     scale = 1.0
@@ -86,6 +92,6 @@ def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_leve
         scale, update = manager.get_loss_scale(), manager.get_update_cell()
         if update is not None:
             if compatibility.at_least("1.1"):
-                return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_sense=update).set_train()
-            return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_update_cell=update).set_train()
-    return nn.TrainOneStepCell(network, optimizer, scale).set_train()
+                return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_sense=update)
+            return nn.TrainOneStepWithLossScaleCell(network, optimizer, scale_update_cell=update)
+    return nn.TrainOneStepCell(network, optimizer, scale)

@@ -72,8 +72,18 @@ def save_checkpoint(save_obj, ckpt_file_name, integrated_save=True, async_save=F
     entries = [*whole_entries(_entries(save_obj), integrated_save), *(append_dict or {}).items()]
     if isinstance(save_obj, Cell):
         entries += [each for each in random.kept(save_obj) if each[0] != random.STATE or _draws(save_obj)]
-    write_entries([(name, _array(name, value)) for name, value in entries], ckpt_file_name, async_save, model_type,
+    write_entries([(name, _array(name, value)) for name, value in _by_name(entries).items()], ckpt_file_name, async_save, model_type,
                   key=enc_key, mode=enc_mode)
+
+
+def _by_name(entries):
+    """The entries by name, the last of each."""
+    made = dict(entries)
+    if len(made) < len(entries):
+        names = sorted({name for name, _ in entries if sum(name == other for other, _ in entries) > 1})
+        logger.warning(f"Several parameters are named {', '.join(names)}: the checkpoint holds the last of each name. "
+                       "update_parameters_name() of an optimizer gives its parameters names of their own.")
+    return made
 
 
 def whole_entries(entries, integrated_save):

@@ -49,12 +49,27 @@ set_auto_num_workers, get_auto_num_workers = _pair("auto_num_workers", _flag)
 set_numa_enable, get_numa_enable = _pair("numa_enable", _flag)
 set_enable_shared_mem, get_enable_shared_mem = _pair("enable_shared_mem", _flag)
 set_auto_offload, get_auto_offload = _pair("auto_offload", _flag)
-set_enable_autotune, get_enable_autotune = _pair("enable_autotune", _flag)
+_set_autotune, get_enable_autotune = _pair("enable_autotune", _flag)
 set_enable_watchdog, get_enable_watchdog = _pair("enable_watchdog", _flag)
 set_multiprocessing_timeout_interval, get_multiprocessing_timeout_interval = _pair("multiprocessing_timeout_interval", _whole, 1)
 set_dynamic_shape, get_dynamic_shape = _pair("dynamic_shape", _flag)
 set_fast_recovery, get_fast_recovery = _pair("fast_recovery", _flag)
 set_sending_batches, get_sending_batches = _pair("sending_batches", _whole, 0)
+
+
+def set_enable_autotune(enable, filepath_prefix=None):
+    """Has each pipeline that ends written as JSON to filepath_prefix_0.json, as what tuning came to; there is nothing to tune."""
+    if filepath_prefix is not None and not isinstance(filepath_prefix, str):
+        raise TypeError(f"filepath_prefix must be a str value but was: {filepath_prefix}.")
+    if filepath_prefix == "":
+        raise RuntimeError("The value of filepath_prefix should not be an empty string.")
+    _set_autotune(enable)
+    _values["autotune_file"] = f"{filepath_prefix}_0.json" if enable and filepath_prefix else None
+
+
+def autotune_file():
+    """The file that the next pipeline to end is written to, or None."""
+    return _values.get("autotune_file")
 
 
 def get_num_parallel_workers():

@@ -17,6 +17,7 @@ from cairn.data.nodes import script_line
 from cairn.ms import level
 
 from mindspore.dataset.core import config
+from mindspore.dataset.core.remembered import Remembered
 from mindspore.dataset import engine
 from mindspore.dataset.engine import row_shapes
 from mindspore.dataset.engine.checks import columns_of, flag, whole
@@ -76,7 +77,7 @@ class Build:
         return data.Iterator(data.Dataset(node), workers, state={"seed": self.seed, "epoch": epoch, "row": 0})
 
 
-class Dataset:
+class Dataset(Remembered):
     """A node of a pipeline."""
 
     def __init__(self, *children):

@@ -1,9 +1,12 @@
 """Iterators: rows out of a pipeline, epoch by epoch."""
 
 import copy
+import re
 
 import numpy as np
 from cairn.ms import level
+
+from mindspore.dataset.core import config
 
 
 def copied(dataset):
@@ -11,6 +14,14 @@ def copied(dataset):
     made = copy.copy(dataset)
     made.children = [copied(each) for each in dataset.children]
     return made
+
+
+def _failed_map(note):
+    """MindSpore's words for what failed in a map."""
+    told = re.match(r"in map(?: of (.+), (?:line|row) \d+)?", note)
+    if not told:
+        return ""
+    return ". map operation: [PyFunc] failed. " + (f"The corresponding data file is: {told[1]}." if told[1] else "")
 
 
 class Iterator:
@@ -48,7 +59,7 @@ class Iterator:
         except (RuntimeError, MemoryError):
             raise
         except Exception as error:  # a user's function: its error is the cause, and in the sentence
-            notes = "".join(f"; {each}" for each in getattr(error, "__notes__", []))
+            notes = "".join(f"; {each}" + _failed_map(each) for each in getattr(error, "__notes__", []))
             raise RuntimeError("Exception thrown from user defined Python function in dataset. "
                                f"{type(error).__name__}: {error}{notes}") from error  # fmt: skip
         return self._shaped([self._value(row[place]) for place in self._places])
@@ -61,6 +72,10 @@ class Iterator:
         """Ends the iterator."""
         if self._rows is not None:
             self._rows.stop()
+            if config.autotune_file():
+                from mindspore.dataset.engine.serialized import serialize_tuned
+
+                serialize_tuned(self.dataset, config.autotune_file())
         self._rows = None
 
     release = stop

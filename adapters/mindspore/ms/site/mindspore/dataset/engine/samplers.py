@@ -3,6 +3,8 @@
 import numpy as np
 from cairn import _data
 
+from mindspore.dataset.core.remembered import Remembered
+
 __all__ = ["BuiltinSampler", "DistributedSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
            "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler"]  # fmt: skip
 
@@ -22,7 +24,7 @@ def _flag(name, value):
     return value
 
 
-class BuiltinSampler:
+class BuiltinSampler(Remembered):
     """Base of the samplers; `chooser` gives the library's, whose child chooses first."""
 
     def __init__(self, num_samples=None):

@@ -156,6 +156,8 @@ def _array(value):
 class GeneratorDataset(Mappable):
     """Rows from a Python object: a function that returns an iterator, an iterable, or something with __getitem__ and __len__."""
 
+    remembers = False
+
     def __init__(self, source, column_names=None, column_types=None, schema=None, num_samples=None, num_parallel_workers=1,
                  shuffle=None, sampler=None, num_shards=None, shard_id=None, python_multiprocessing=True, max_rowsize=6):
         if not callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__getitem__"):
@@ -240,6 +242,8 @@ def numpy_type(kind):
 
 class NumpySlicesDataset(Native):
     """Rows of arrays: of one array, of several side by side, or of a dict by name."""
+
+    remembers = False
 
     def __init__(self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None,
                  num_shards=None, shard_id=None):

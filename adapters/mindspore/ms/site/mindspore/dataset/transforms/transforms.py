@@ -8,11 +8,13 @@ from cairn import _data
 from cairn.data.transforms import make, mixed
 from cairn.ms import level
 
+from mindspore.dataset.core.remembered import Remembered
+
 __all__ = ["Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply", "RandomChoice", "RandomOrder", "Relational",
            "Slice", "Transform", "TypeCast", "Unique"]  # fmt: skip
 
 
-class Transform:
+class Transform(Remembered):
     """A callable over arrays. Random ones draw from `self.rng`, which a pipeline seeds for each row."""
 
     one_column = True

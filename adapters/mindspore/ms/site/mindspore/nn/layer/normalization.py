@@ -1,6 +1,6 @@
 """Normalisations."""
 
-from cairn.ms import core, ranks
+from cairn.ms import ranks
 from cairn.ms.numerics import norms
 from mindspore._checkparam import Rel, Validator
 from mindspore.common.initializer import initializer
@@ -79,8 +79,7 @@ class _BatchNorm(Cell):
             statistics = self.moving_mean, self.moving_variance
             return norms.batch_norm(x, self.gamma, self.beta, *statistics, self.eps, self.data_format)
         y, mean, variance = norms.batch_norm_training(x, self.gamma, self.beta, self.eps, self.data_format, self.group)
-        for running, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            core.assign(running, norms.moved_average(running, new, 1.0 - self.momentum))
+        norms.follow([(self.moving_mean, mean), (self.moving_variance, variance)], 1.0 - self.momentum)
         return y
 
     def extend_repr(self):

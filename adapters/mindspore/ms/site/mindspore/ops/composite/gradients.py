@@ -72,7 +72,9 @@ class Gradient:
             first, positions = positions[:1], [i for i in positions if not _is_constant(arguments[i])]
             if not operation.get_by_list and (not positions or not operation.get_all and first != positions[:1]):
                 return ()
-        if not operation.get_all:
+        if operation.get_all:
+            positions = [i for i in positions if not _is_fixed(arguments[i])] or positions
+        else:
             positions = positions[:1] if not (operation.get_by_list) else []
         if not positions and not weights and not operation.get_by_list:
             raise ValueError("the function has no tensor among its inputs to take the gradient of")
@@ -97,6 +99,13 @@ class Gradient:
 def _is_constant(argument):
     tensors = gradient.tensors_of(argument)
     return bool(tensors) and all(each.const_arg for each in tensors)
+
+
+def _is_fixed(argument):
+    """Whether it is a container of inputs that is not mutable(), which GradOperation passes over."""
+    if not isinstance(argument, (tuple, list, dict)):
+        return False
+    return all(each.fixed or each._array is not None and not each.is_mutable for each in gradient.tensors_of(argument))
 
 
 def _in_tuples(tree):

@@ -393,9 +393,7 @@ def _batch_norm(self, x, scale, bias, mean, variance):
             variance,
         )
     y, new_mean, new_variance = norms.batch_norm_training(x, scale, bias, self.epsilon, self.data_format)
-    for running, new in ((mean, new_mean), (variance, new_variance)):
-        if isinstance(running, Parameter):
-            core.assign(running, norms.moved_average(running, new, self.momentum))
+    norms.follow([pair for pair in ((mean, new_mean), (variance, new_variance)) if isinstance(pair[0], Parameter)], self.momentum)
     return y, new_mean, new_variance, new_mean, new_variance
 
 
