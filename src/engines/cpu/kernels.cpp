@@ -43,7 +43,10 @@ std::unique_ptr<Step> make_program_of(ElementwiseProgram program, size_t inputs)
   CallOptions options{.in_place = program.aligned_inputs()};
   for (size_t i = 0; i < inputs; ++i)
     if (!program.reads(i)) options.unread.push_back(i);
-  std::string name = fmt::format("elementwise {}{}", program.instructions(), program.gathers() ? " gathering" : "");
+  std::string name = fmt::format("elementwise {}{}", program.instructions(),
+                                 program.gathers()    ? " gathering"
+                                 : program.by_table() ? " by table"
+                                                      : "");
   return call(
       std::move(name),
       [program = std::move(program)](const StepArgs& args) { program.run(args.executor, args.inputs, args.outputs); },
