@@ -17,6 +17,17 @@ inline bool folds_rows(int64_t outer, int64_t middle, int64_t c) {
 }
 size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c);
 
+/// Sums of integers of 8 bits less a zero point, times a number; exact before that.
+struct SumOfBytes {
+  static constexpr int64_t kMost = 1 << 22;  // rows, whose sums fit into 32 bits
+  int64_t outer, middle, c;
+  int64_t zero;
+  float scale;
+  bool is_signed;
+};
+/// y[o, c] of x[o, :, c].
+void sum_bytes(Executor& executor, const SumOfBytes& sum, const void* x, float* y);
+
 /// y[row] = sum (times `scale`) or maximum of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
