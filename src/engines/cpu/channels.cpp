@@ -129,16 +129,20 @@ void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, floa
 void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale,
                 const float* offset, void* y) {
   const int64_t c = forms.c, least = std::max<int64_t>(1, (4 << 10) / std::max<int64_t>(1, c));
-  const int64_t each = std::max(least, forms.rows / (executor.width() * 8));
+  const int64_t each = std::max(least, forms.rows / (executor.width() * 8)), at_once = forms.at_once();
   executor.run(static_cast<int>((forms.rows + each - 1) / each), [&](int chunk, int worker) {
-    for (int64_t row = chunk * each; row < std::min(forms.rows, (chunk + 1) * each); ++row) {
+    float* const own = forms.scratch + worker * at_once * c;
+    const int64_t last = std::min(forms.rows, (chunk + 1) * each);
+    for (int64_t row = chunk * each; row < last; row += at_once) {
+      const int64_t rows = std::min(at_once, last - row);
       const char* const from = static_cast<const char*>(x) + row * c * bytes_of(forms.x);
       char* const to = static_cast<char*>(y) + row * c * bytes_of(forms.y);
-      float* const own = forms.scratch + worker * c;
-      if (is_narrow(forms.x)) widen(forms.x, c, from, own);
-      vector_loops().layer_norm_row(c, epsilon, is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from), scale,
-                                    offset, is_narrow(forms.y) ? own : reinterpret_cast<float*>(to));
-      if (is_narrow(forms.y)) narrow(forms.y, c, own, to);
+      if (is_narrow(forms.x)) widen(forms.x, rows * c, from, own);
+      const float* const wide = is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from);
+      float* const made = is_narrow(forms.y) ? own : reinterpret_cast<float*>(to);
+      for (int64_t i = 0; i < rows; ++i)
+        vector_loops().layer_norm_row(c, epsilon, wide + i * c, scale, offset, made + i * c);
+      if (is_narrow(forms.y)) narrow(forms.y, rows * c, own, to);
     }
   });
 }
