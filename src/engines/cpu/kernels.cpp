@@ -32,6 +32,7 @@
 #include "engines/cpu/trees.h"
 #include "engines/cpu/updated_gradient.h"
 #include "engines/cpu/wide_reduction.h"
+#include "engines/cpu/widened_gradient.h"
 #include "engines/cpu/winograd_gradient.h"
 #include "engines/cpu/winograd_step.h"
 
@@ -115,6 +116,7 @@ constexpr CpuKernel kKernels[] = {
     {"unique", refuses_unique, make_unique_elements, nullptr, true},
     {"non_zero", refuses_non_zero, make_non_zero, nullptr, true},
     {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
+    {"widened_gradient", refuses_widened_gradient, make_widened_gradient},
     {"scattered_gradient", refuses_scattered_gradient, make_scattered_gradient},
     {"input_gradient", refuses_input_gradient, make_input_gradient},
     {"winograd_gradient", refuses_winograd_gradient, make_winograd_gradient},
