@@ -258,7 +258,8 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context) 
     Executor& executor = forms.narrow() && args.executor.width() > threads ? serial_executor() : args.executor;
     layer_norm(executor, rows, epsilon, args.inputs[x], input(args, scale), input(args, offset), args.outputs[0]);
   };
-  CallOptions options{.workspace = forms.narrow() ? static_cast<size_t>(forms.at_once() * c * threads) * sizeof(float) : 0};
+  CallOptions options{.workspace =
+                          forms.narrow() ? static_cast<size_t>(forms.at_once() * c * threads) * sizeof(float) : 0};
   if (bytes_of(forms.x) == bytes_of(forms.y)) options.in_place = {x};
   return call("layer_norm", run, std::move(options));
 }
