@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import half_nets  # noqa: F401, makes nets known
+import half_kinds  # noqa: F401, makes nets known
+import half_nets  # noqa: F401
 import nets
 import training_steps
 from training_steps import STEPS, Side

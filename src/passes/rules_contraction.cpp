@@ -2,6 +2,7 @@
 // changes the rounding, as in every inference engine.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "passes/facts.h"
 #include "passes/rules.h"
@@ -196,6 +197,34 @@ Value* sum_of_products(Match& m) {
   return m.add("reshape", {sum, m.constant(Tensor::of_i64(sizes))});
 }
 
+// Whether products of a turned matrix, as gradients of weights are, are summed over the whole batch, which both operands have.
+bool sums_batch(const Match& m) {
+  const Node &product = m.node("product"), &sum = m.root();
+  const Shape &a = m["a"]->type.shape, &b = m["b"]->type.shape;
+  if (!product.attr().boolean("transpose_a") || product.attr().boolean("transpose_b") || !a.ranked || !b.ranked)
+    return false;
+  if (a.rank() < 3 || a.rank() != b.rank() || !a.dims.back().known() || !b.dims.back().known()) return false;
+  for (size_t i = 0; i + 1 < a.rank(); ++i)
+    if (!a.dims[i].surely_equals(b.dims[i])) return false;
+  std::vector<size_t> axes, batch(a.rank() - 2);
+  for (int64_t axis : sum.attr().integers("axes")) axes.push_back(axis_of(axis, a.rank()));
+  std::iota(batch.begin(), batch.end(), size_t{0});
+  return std::ranges::is_permutation(axes, batch) && m["a"]->type.dtype.is_float();
+}
+
+// One product over the rows of all matrices, of the sum's type.
+Value* product_over_batch(Match& m) {
+  const auto rows = [&](Value* x) {
+    if (x->type.dtype != m.type().dtype) x = m.add("cast", {x}, {{"dtype", m.type().dtype}});
+    return m.add("reshape", {x, m.constant(Tensor::of_i64({-1, x->type.shape.dims.back().size}))});
+  };
+  Value* product = m.like(m.node("product"), {rows(m["a"]), rows(m["b"])});
+  if (!m.root().attr().boolean("keep_dims")) return product;
+  std::vector<int64_t> dims(m["a"]->type.shape.rank() - 2, 1);
+  for (const Value* x : {m["a"], m["b"]}) dims.push_back(x->type.shape.dims.back().size);
+  return m.add("reshape", {product, m.constant(Tensor::of_i64(dims))});
+}
+
 constexpr Rule kContractionRules[] = {
     {.name = "scale_after_product",
      .summary = "a constant factor a channel after a convolution or matrix product goes into its weights",
@@ -276,6 +305,28 @@ constexpr Rule kContractionRules[] = {
             "%a = reshape %x, %s %u = constant {value = i64[1] (256)} %b = reshape %z, %u %p = mul %a, %b "
             "%r = reduce_sum %p {axes = [0], keep_dims = true} "
             "%t = constant {value = i64[2] (1, 1)} %y = reshape %r, %t return %y }"},
+    {.name = "sum_over_batch",
+     .summary = "a sum over a batch of products is one product over the rows of all",
+     .pattern = "reduce_sum(matmul(a, b)~:product)",
+     .where = sums_batch,
+     .replace = product_over_batch,
+     .in = "(%x: f32[?n, 4, 5, 2], %z: f32[?n, 4, 5, 3]) -> (%y: f32[2, 3]) { %p = matmul %x, %z {transpose_a = true} "
+           "%y = reduce_sum %p {axes = [0, 1], keep_dims = false} return %y }",
+     .out = "(%x: f32[?n, 4, 5, 2], %z: f32[?n, 4, 5, 3]) -> (%y: f32[2, 3]) { "
+            "%s = constant {value = i64[2] (-1, 2)} %a = reshape %x, %s %t = constant {value = i64[2] (-1, 3)} "
+            "%b = reshape %z, %t %y = matmul %a, %b {transpose_a = true} return %y }"},
+    {.name = "wide_sum_over_batch",
+     .summary = "the same of products that are widened before they are summed",
+     .pattern = "reduce_sum(cast(matmul(a, b)~:product)~:cast)",
+     .where = [](const Match& m) { return m.type().dtype == kF32 && m["a"]->type.dtype.bits == 16 && sums_batch(m); },
+     .replace = product_over_batch,
+     .in = "(%x: f16[4, 5, 2], %z: f16[4, 5, 3]) -> (%y: f32[1, 2, 3]) { %p = matmul %x, %z {transpose_a = true} "
+           "%c = cast %p {dtype = f32} %y = reduce_sum %c {axes = [0], keep_dims = true} return %y }",
+     .out = "(%x: f16[4, 5, 2], %z: f16[4, 5, 3]) -> (%y: f32[1, 2, 3]) { %c = cast %x {dtype = f32} "
+            "%s = constant {value = i64[2] (-1, 2)} %a = reshape %c, %s %d = cast %z {dtype = f32} "
+            "%t = constant {value = i64[2] (-1, 3)} %b = reshape %d, %t "
+            "%p = matmul %a, %b {transpose_a = true} %u = constant {value = i64[3] (1, 2, 3)} "
+            "%y = reshape %p, %u return %y }"},
     {.name = "pad_into_conv",
      .summary = "rows and columns of zeros around an image are padding of the convolution",
      .pattern = "conv2d|conv3d(pad(x, p!):pad, _)",

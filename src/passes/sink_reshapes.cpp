@@ -18,6 +18,7 @@ bool same_last_dim(const Type& a, const Type& b) {
 /// well.
 std::optional<size_t> movable_input(const Node& node, const Rewriter& rewriter) {
   if (!node.op->has(kElementwise) || node.results.size() != 1) return {};
+  if (node.is("dequantize_linear") && node.inputs[0]->type.dtype.bits == 8) return {};  // programs make floats of bytes
   std::optional<size_t> moved;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const Node* producer = node.inputs[i]->producer;

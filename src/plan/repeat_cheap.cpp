@@ -22,9 +22,15 @@ bool changes_type(const Node& node) {
 /// Whether it makes 16 bits of 32. What it reads, which takes twice the memory, is never kept for it.
 bool rounds(const Node& node) { return changes_type(node) && node.result()->type.dtype.bits == 16; }
 
+/// Whether it makes floats of computed integers of 8 bits: to read these again costs less than to store what takes four times the memory.
+bool expands(const Node& node) {
+  return node.is("dequantize_linear") && node.inputs[0]->type.dtype.bits == 8 && !constant_of(node.inputs[0]) &&
+         std::all_of(node.inputs.begin() + 1, node.inputs.end(), constant_of);
+}
+
 /// Whether the node's arithmetic costs little compared with reading its operands (unlike transcendental functions).
 bool is_cheap(const Node& node) {
-  if (changes_type(node)) return true;
+  if (changes_type(node) || expands(node)) return true;
   constexpr std::string_view kCheap[] = {"add", "sub", "mul", "neg", "square"};
   return std::any_of(std::begin(kCheap), std::end(kCheap), [&](std::string_view name) { return node.is(name); });
 }
@@ -85,10 +91,24 @@ class Repeater {
   void consider(const Node& node) {
     const auto& users = uses_.users(node.result());
     std::vector<const Node*> late, copied;
+    if (users.size() >= 2 && expands(node)) return separate(node, users);
     if (users.size() < 2 || !is_kept(node, position_.at(&node), copied)) return;
     if (!std::all_of(users.begin(), users.end(), [&](const Node* user) { return goes_along(*user, node); })) return;
     const size_t parting = find_late(node, users, late);
     if (!late.empty() && late.size() < users.size() && is_kept(node, parting, copied)) repeat(node, late, copied);
+  }
+
+  // Users that are no element-wise operations get a copy each, the late ones another.
+  void separate(const Node& node, std::vector<const Node*> users) {
+    std::vector<const Node*> late;
+    std::ranges::sort(users, {}, [&](const Node* user) { return position_.at(user); });
+    users.erase(std::unique(users.begin(), users.end()), users.end());
+    find_late(node, users, late);
+    if (late.size() == users.size()) late.clear();
+    size_t left = users.size() - late.size();
+    if (!late.empty()) repeat(node, late, {&node});
+    for (const Node* user : users)
+      if (left > 1 && !goes_along(*user, node)) repeat(node, {user}, {&node}), --left;
   }
 
   /// Collects the late users: those that also depend on the node through other nodes which cannot be fused with it, and

@@ -786,6 +786,23 @@ TEST_F(CpuGroups, a_step_rounds_its_weights_itself) {
   }
 }
 
+TEST_F(CpuGroups, gradients_of_depthwise_convolutions_of_16_bits_take_the_kernel_of_floats) {
+  for (const char* type : {"f16", "bf16"})
+    for (const char* stride : {"1", "2"})
+      expect_steps(fmt::format(R"((%x: {0}[3, 9, 9, 24], %w: f32[3, 3, 1, 24], %dy: {0}[3, {2}, {2}, 24]) ->
+          (%y: f32[3, 3, 1, 24], %z: {0}[3, 9, 9, 24]) {{
+      %a = cast %x {{dtype = f32}}
+      %d = cast %dy {{dtype = f32}}
+      %weights = constant {{value = i64[4] (3, 3, 1, 24)}}
+      %y = conv2d_kernel_gradient %a, %d, %weights {{padding = same, strides = [{1}, {1}], groups = 24}}
+      %n = cast %w {{dtype = {0}}}
+      %image = constant {{value = i64[4] (3, 9, 9, 24)}}
+      %z = conv2d_input_gradient %dy, %n, %image {{padding = same, strides = [{1}, {1}], groups = 24}}
+      return %y, %z }})",
+                               type, stride, *stride == '1' ? 9 : 5),
+                   {"depthwise_kernel_gradient, widened", "depthwise_input_gradient, widened"});
+}
+
 // Transposed convolutions: bias and activation run in the step, the kernel is packed once for each way it is read.
 TEST_F(CpuGroups, transposed_convolutions_take_bias_and_relu) {
   std::string kernel = "0.5";

@@ -242,5 +242,56 @@ TEST(CpuIntegers, a_turned_left_operand_and_two_biases_join_the_product) {
   for (int64_t i = 0; i < wanted.count(); ++i) ASSERT_NEAR(number_at(found, i), number_at(wanted, i), 1e-4);
 }
 
+TEST(CpuIntegers, bytes_made_of_the_same_bytes_are_looked_up) {
+  for (const char* type : {"u8", "i8"})
+    for (int64_t count : {1024, 1087, 40000}) {
+      std::string by_value = fmt::format("(%x: {0}[{1}]) -> (%y: {0}[{1}]) {{ ", type, count);
+      by_value += fmt::format("%s = constant {{value = f32[] (0.03)}} %z = constant {{value = {}[] (100)}} ", type);
+      by_value += "%a = dequantize_linear %x, %s, %z %b = sigmoid %a %q = quantize_linear %b, %s, %z ";
+      by_value += "%c = dequantize_linear %q, %s, %z %d = mul %a, %c %y = quantize_linear %d, %s, %z return %y }";
+      std::vector<uint8_t> bytes(static_cast<size_t>(count));
+      for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 37 + i / 256);
+      Tensor x = Tensor::uninitialized(std::string_view(type) == "u8" ? kU8 : kI8, {count});
+      std::copy(bytes.begin(), bytes.end(), static_cast<uint8_t*>(x.mutable_data()));
+      expect_one_element_step(by_value, {x});
+      const auto model = Model::make(parse("module @m { func @main" + by_value + " }"), {.threads = 1});
+      EXPECT_NE(kernels_of(*model).find("by table"), std::string::npos) << kernels_of(*model);
+    }
+}
+
+TEST(CpuIntegers, means_of_bytes_read_bytes) {
+  std::mt19937_64 random(5);
+  for (const char* type : {"u8", "i8"})
+    for (int64_t channels : {8, 33, 130, 200})
+      expect_reference_result(
+          fmt::format("module @m {{ func @main(%x: {0}[2, 40, 30, {1}]) -> (%y: f32[2, {1}]) {{ %s = constant {{value "
+                      "= f32[] (0.02)}} %z = constant {{value = {0}[] (7)}} %a = dequantize_linear %x, %s, %z "
+                      "%y = reduce_mean %a {{axes = [1, 2], keep_dims = false}} return %y }} }}",
+                      type, channels),
+          random, [](const std::string& kernels) { EXPECT_EQ(kernels, "cpu/reduce bytes "); });
+}
+
+TEST(CpuIntegers, activations_pools_and_gates_behind_a_product_read_its_bytes) {
+  const std::string scales =
+      "%s = constant {value = f32[] (0.02)} %t = constant {value = f32[] (0.05)} %z = constant {value = u8[] (120)} "
+      "%n = constant {value = i8[] (0)} ";
+  const std::string text =
+      "module @m { func @main(%x: u8[1, 32, 32, 8], %w: i8[1, 1, 8, 24]) -> (%y: u8[1, 32, 32, 24]) { " + scales +
+      "%a = dequantize_linear %x, %s, %z %b = dequantize_linear %w, %s, %n %p = conv2d %a, %b "
+      "%q = quantize_linear %p, %t, %z %d = dequantize_linear %q, %t, %z %g = sigmoid %d %m = mul %d, %g "
+      "%h = quantize_linear %m, %t, %z %i = dequantize_linear %h, %t, %z "
+      "%o = reduce_mean %i {axes = [1, 2], keep_dims = true} %e = sigmoid %o %f = mul %i, %e "
+      "%y = quantize_linear %f, %t, %z return %y } }";
+  const auto model = Model::make(parse(text), {.threads = 1});
+  const std::string kernels = kernels_of(*model);
+  for (const char* kernel : {"cpu/integer_tile", "by table", "cpu/reduce bytes", "cpu/elementwise 3"})
+    EXPECT_NE(kernels.find(kernel), std::string::npos) << kernels;
+  const std::vector<std::vector<int64_t>> dims = {{1, 32, 32, 8}, {1, 1, 8, 24}};
+  const auto plan = model->plan(dims);
+  for (const PlannedStep& step : plan->steps)
+    for (const Value* output : step.group.outputs)
+      EXPECT_TRUE(output->type.dtype.bits == 8 || *element_count(output->type.shape.sizes()) == 24) << step.kernel;
+}
+
 }  // namespace
 }  // namespace cairn

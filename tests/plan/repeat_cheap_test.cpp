@@ -156,5 +156,20 @@ TEST(RepeatCheap, WhatAProductAddsIsKept) {
             "square mul tanh matmul add mul");
 }
 
+TEST(RepeatCheap, FloatsOfBytesAreMadeAgainForEachStep) {
+  const std::string bytes = R"(
+  %by = constant {value = f32[] (0.02)} %zero = constant {value = u8[] (3)}
+  %q = quantize_linear %x, %by, %zero
+  %d = dequantize_linear %q, %by, %zero)";
+  EXPECT_EQ(ops_after(bytes + R"(
+  %m = reduce_mean %d {axes = [0], keep_dims = true}
+  %y = mul %d, %m)"),
+            "quantize_linear dequantize_linear dequantize_linear reduce_mean mul");
+  EXPECT_EQ(ops_after(bytes + R"(
+  %g = sigmoid %d
+  %y = mul %d, %g)"),
+            "quantize_linear dequantize_linear sigmoid mul");
+}
+
 }  // namespace
 }  // namespace cairn

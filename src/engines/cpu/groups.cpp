@@ -277,9 +277,14 @@ class Proposer {
     extended(node, rounds ? Casts::widening : Casts::none);
   }
 
-  // Groups a reduction or normalisation with the casts around it.
+  // Groups a reduction or normalisation with the casts around it, or with what makes floats of bytes for it alone.
   void with_casts(const Node& node) {
     if (taken(node) || !is_float(node.result())) return;
+    if (const Node* made = node.inputs[0]->producer;
+        made && made->is("dequantize_linear") && uses_.single(made->result()) && !taken(*made)) {
+      Group group = make_group({made, &node}, uses_);
+      return refuses_reduction(group) ? void() : take(std::move(group));
+    }
     std::vector<const Node*> nodes = casts_for(node);
     nodes.push_back(&node);
     const Node* next = uses_.single(node.result()) ? uses_.users(node.result()).front() : nullptr;

@@ -27,6 +27,19 @@ CAIRN_VECTORISED(void, widen_pixels, (int64_t rows, const uint8_t* from, uint32_
              static_cast<uint32_t>(from[3 * i + 2]) << 16) ^
             flip;
 }
+template <class T>
+CAIRN_INLINE void centre_pixels(int64_t rows, const T* from, int32_t zero, uint32_t* to) {
+  for (int64_t i = 0; i < rows; ++i, from += 3) {
+    to[2 * i] = (static_cast<uint32_t>(from[0] - zero) & 0xffff) | static_cast<uint32_t>(from[1] - zero) << 16;
+    to[2 * i + 1] = static_cast<uint32_t>(from[2] - zero) & 0xffff;
+  }
+}
+CAIRN_VECTORISED(void, centre_unsigned_pixels, (int64_t rows, const uint8_t* from, int32_t zero, uint32_t* to)) {
+  centre_pixels(rows, from, zero, to);
+}
+CAIRN_VECTORISED(void, centre_signed_pixels, (int64_t rows, const int8_t* from, int32_t zero, uint32_t* to)) {
+  centre_pixels(rows, from, zero, to);
+}
 CAIRN_VECTORISED(void, widen_grey_pixels, (int64_t rows, const uint8_t* from, uint32_t flip, uint32_t* to)) {
   for (int64_t i = 0; i < rows; ++i) to[i] = from[i] ^ flip;
 }
@@ -85,6 +98,12 @@ void stage_rows(Executor& executor, Arithmetic arithmetic, DType dtype, const vo
       return widen_pixels(last - first, from + first * 3, dtype == kI8 ? 0x808080 : 0, to + first);
     if (arithmetic == Arithmetic::bytes && columns == 1)
       return widen_grey_pixels(last - first, from + first, dtype == kI8 ? 0x80 : 0, to + first);
+    if (arithmetic == Arithmetic::words && columns == 3) {
+      uint32_t* const pixels = to + first * elements;
+      return dtype == kI8
+                 ? centre_signed_pixels(last - first, static_cast<const int8_t*>(data) + first * 3, zero, pixels)
+                 : centre_unsigned_pixels(last - first, from + first * 3, zero, pixels);
+    }
     for (int64_t row = first; row < last; ++row) {
       to[(row + 1) * elements - 1] = 0;
       stage(arithmetic, dtype, from + row * columns, columns, zero, to + row * elements);

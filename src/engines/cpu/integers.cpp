@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/program.h"
 
 namespace cairn {
 
@@ -159,6 +160,13 @@ class Chain {
   Stage stage_ = Stage::sums;
 };
 
+/// Whether only element-wise programs read the node's floats, which make them of bytes themselves.
+bool are_read_by_programs(const Node& node, const Uses& uses) {
+  return !uses.is_result(node.result()) && std::ranges::all_of(uses.users(node.result()), [&](const Node* user) {
+    return ElementwiseProgram::takes(*user) && user->result()->type.shape == node.result()->type.shape;
+  });
+}
+
 /// The node that dequantises the other operand of an addition and could be part of the group, or null.
 const Node* inner_of(const Node& node, const Value* current, FunctionRef<bool(const Node&)> joins) {
   if (!node.is("add") || node.inputs[0] == node.inputs[1]) return nullptr;
@@ -204,16 +212,17 @@ std::optional<IntegerContraction> as_integer_contraction(const Group& group) {
 std::vector<std::vector<const Node*>> integer_groups(const Node& product, const Uses& uses,
                                                      FunctionRef<bool(const Node&)> joins) {
   Chain chain(product);
-  std::vector<std::vector<const Node*>> groups{{&product}};
+  std::vector<const Node*> taken{&product};
+  std::vector<std::vector<const Node*>> groups{taken};
   while (uses.single(chain.result())) {
     const Node* next = uses.users(chain.result()).front();
     if (!joins(*next)) break;
     const Node* inner =
         inner_of(*next, chain.result(), [&](const Node& node) { return uses.single(node.result()) && joins(node); });
     if (!chain.extend(*next, inner)) break;
-    groups.push_back(groups.back());
-    if (inner) groups.back().push_back(inner);
-    groups.back().push_back(next);
+    if (inner) taken.push_back(inner);
+    taken.push_back(next);
+    if (!dequantizes_8_bits(*next) || !are_read_by_programs(*next, uses)) groups.push_back(taken);
   }
   return groups;
 }

@@ -33,6 +33,7 @@
 #include "engines/cpu/trees.h"
 #include "engines/cpu/updated_gradient.h"
 #include "engines/cpu/wide_reduction.h"
+#include "engines/cpu/widened_gradient.h"
 #include "engines/cpu/winograd_gradient.h"
 #include "engines/cpu/winograd_step.h"
 
@@ -44,7 +45,10 @@ std::unique_ptr<Step> make_program_of(ElementwiseProgram program, size_t inputs)
   CallOptions options{.in_place = program.aligned_inputs()};
   for (size_t i = 0; i < inputs; ++i)
     if (!program.reads(i)) options.unread.push_back(i);
-  std::string name = fmt::format("elementwise {}{}", program.instructions(), program.gathers() ? " gathering" : "");
+  std::string name = fmt::format("elementwise {}{}", program.instructions(),
+                                 program.gathers()    ? " gathering"
+                                 : program.by_table() ? " by table"
+                                                      : "");
   return call(
       std::move(name),
       [program = std::move(program)](const StepArgs& args) { program.run(args.executor, args.inputs, args.outputs); },
@@ -114,6 +118,7 @@ constexpr CpuKernel kKernels[] = {
     {"unique", refuses_unique, make_unique_elements, nullptr, true},
     {"non_zero", refuses_non_zero, make_non_zero, nullptr, true},
     {"depthwise_gradient", refuses_depthwise_gradient, make_depthwise_gradient},
+    {"widened_gradient", refuses_widened_gradient, make_widened_gradient},
     {"scattered_gradient", refuses_scattered_gradient, make_scattered_gradient},
     {"input_gradient", refuses_input_gradient, make_input_gradient},
     {"winograd_gradient", refuses_winograd_gradient, make_winograd_gradient},

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 
+#include "engines/cpu/byte_table.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/move.h"
 #include "engines/cpu/vector_loops.h"
@@ -278,6 +280,7 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
   merge_dims();
   find_rows();
   make_kernel();
+  find_table();
 }
 
 // Merges adjacent dims that are contiguous in every operand.
@@ -632,6 +635,38 @@ void ElementwiseProgram::run_generated(Executor& executor, const void* const* in
                [&](int index, int) { run_chunk(inputs, outputs, index * each, std::min(count_, (index + 1) * each)); });
 }
 
+// Bytes made of one tensor of bytes and of single numbers: the program makes a table of all 256 in each run. To look one up costs as
+// much as two instructions with AVX2.
+void ElementwiseProgram::find_table() {
+  constexpr int64_t kLeastElements = 1 << 10;
+  constexpr size_t kLeastInstructions = 3;
+  if (count_ < kLeastElements || code_.size() < kLeastInstructions || targets_.size() != 1 || !goes_by_elements())
+    return;
+  std::optional<size_t> bytes;
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    if (operands_[i].single) continue;
+    if (bytes || !is_byte(operands_[i].form)) return;
+    bytes = i;
+  }
+  if (is_byte(targets_[0].form)) by_table_ = bytes;
+}
+
+void ElementwiseProgram::run_by_table(Executor& executor, const void* const* inputs, void* const* outputs) const {
+  constexpr int64_t kAll = 256, kChunk = 32 << 10;
+  uint8_t all[kAll], table[kAll];
+  std::iota(all, all + kAll, uint8_t{0});
+  const void* from[kMostRegisters];
+  std::copy_n(inputs, operands_.size(), from);
+  from[*by_table_] = all;
+  void* const to = table;
+  kernel_ ? run_chunk(from, &to, 0, kAll) : interpret(from, &to, 0, kAll);
+  const auto* bytes = static_cast<const uint8_t*>(inputs[*by_table_]);
+  executor.run(static_cast<int>((count_ + kChunk - 1) / kChunk), [&](int index, int) {
+    const int64_t first = index * kChunk;
+    look_up(std::min(kChunk, count_ - first), bytes + first, table, static_cast<uint8_t*>(outputs[0]) + first);
+  });
+}
+
 bool ElementwiseProgram::goes_by_elements() const {
   const auto at_its_place = [](const Operand& each) { return (each.full || each.single) && !each.part; };
   return std::all_of(operands_.begin(), operands_.end(), at_its_place) &&
@@ -655,6 +690,7 @@ void ElementwiseProgram::run(Executor& executor, const void* const* inputs, void
     gathered[i] = {static_cast<const float*>(inputs[operand.buffer]), inputs[operand.indices]};
     starts[i] = &gathered[i];
   }
+  if (by_table_) return run_by_table(executor, starts, outputs);
   kernel_ ? run_generated(executor, starts, outputs) : run_interpreted(executor, starts, outputs);
 }
 

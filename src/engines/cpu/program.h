@@ -32,6 +32,7 @@ class ElementwiseProgram {
   /// That each element of the results is made of those at its own place, and of single numbers.
   bool goes_by_elements() const;
   size_t instructions() const { return code_.size(); }
+  bool by_table() const { return by_table_.has_value(); }
   bool gathers() const;
   /// False for the bounds of slices.
   bool reads(size_t input) const;
@@ -115,6 +116,8 @@ class ElementwiseProgram {
   void interpret(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
   void run_interpreted(Executor& executor, const void* const* inputs, void* const* outputs) const;
   void run_generated(Executor& executor, const void* const* inputs, void* const* outputs) const;
+  void find_table();
+  void run_by_table(Executor& executor, const void* const* inputs, void* const* outputs) const;
   int64_t inner() const { return dims_.empty() ? 1 : dims_.back(); }
   void run_chunk(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;
 
@@ -126,6 +129,7 @@ class ElementwiseProgram {
   std::vector<Operand> targets_;          // layout of each output
   std::shared_ptr<const ElementKernel> kernel_;
   int64_t tile_ = kTile;                     // elements of a call per tile: whole rows where they are short
+  std::optional<size_t> by_table_;           // the operand of bytes that alone decides what byte is made
   bool by_rows_ = false, by_tiles_ = false;  // generated code is called per row or per tile, else for a whole chunk
 };
 

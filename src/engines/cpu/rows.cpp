@@ -7,6 +7,7 @@
 
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
+#include "engines/cpu/integers.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
@@ -37,6 +38,7 @@ struct Middle {
   int64_t outer = 1, middle = 1, inner = 1;
   bool largest = false;
   float scale = 1;
+  int64_t zero = 0;  // point of bytes
   Form form = Form::floats, result = Form::floats;
 };
 
@@ -51,14 +53,25 @@ bool is_reduction(const Group& group) {
          std::string_view(group.last().op->name).starts_with("reduce_");
 }
 
+// The node that makes floats of bytes, by one scale, for a reduction, if the group is these two.
+const Node* expanded_bytes(const Group& group) {
+  const Node& first = *group.nodes.front();
+  const bool both = group.nodes.size() == 2 && first.is("dequantize_linear") && is_byte(first.inputs[0]->type.dtype) &&
+                    group.last().op->has(kReduction) && group.last().inputs[0] == first.result();
+  return both && one_number(first.inputs[1]) && one_number(first.inputs[2]) ? &first : nullptr;
+}
+
 std::variant<Middle, std::string> read_reduction(const Group& group) {
-  const auto found = as_rounded(group);
-  if (!found || !found->node->op->has(kReduction)) return "is another operation";
-  if (auto reason = not_floats(group)) return *reason;
-  const Node& node = *found->node;
+  const Node* bytes = expanded_bytes(group);
+  const auto found = bytes ? std::nullopt : as_rounded(group);
+  if (!bytes && (!found || !found->node->op->has(kReduction))) return "is another operation";
+  if (auto reason = bytes ? std::nullopt : not_floats(group)) return *reason;
+  const Node& node = bytes ? group.last() : *found->node;
   Middle middle;
-  middle.form = form_in(group, node.inputs[0]), middle.result = form_of(group.outputs[0]->type.dtype);
+  middle.form = bytes ? form_of(bytes->inputs[0]->type.dtype) : form_in(group, node.inputs[0]);
+  middle.result = form_of(group.outputs[0]->type.dtype);
   middle.largest = node.is("reduce_max");
+  if (bytes && middle.largest) return "takes sums of bytes";
   if (!middle.largest && !node.is("reduce_mean") && !node.is("reduce_sum")) return "is another reduction";
   const Dims dims = sizes(node.inputs[0]);
   const std::vector<bool> reduced = reduced_axes(node);
@@ -75,7 +88,10 @@ std::variant<Middle, std::string> read_reduction(const Group& group) {
   if (middle.middle == 0) return "nothing to reduce";
   if (middle.inner == 1 && (is_narrow(middle.form) || is_narrow(middle.result)))
     return "rows of 16 bits have their own kernel";
+  if (bytes && (middle.inner == 1 || middle.middle > SumOfBytes::kMost)) return "takes floats";
   if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
+  if (bytes)
+    middle.scale *= *one_number(bytes->inputs[1]), middle.zero = static_cast<int64_t>(*one_number(bytes->inputs[2]));
   return middle;
 }
 
@@ -144,6 +160,12 @@ Refusal refuses_reduction(const Group& group) {
 
 std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
   const Middle m = std::get<Middle>(read_reduction(group));
+  if (is_byte(m.form)) {
+    const SumOfBytes sum{m.outer, m.middle, m.inner, m.zero, m.scale, m.form == Form::signed_bytes};
+    const size_t x = index_of(group, group.nodes.front()->inputs[0]);
+    return call("reduce bytes",
+                [=](const StepArgs& args) { sum_bytes(args.executor, sum, args.inputs[x], output(args)); });
+  }
   if (m.inner == 1)
     return call("reduce_rows", [=](const StepArgs& args) {
       reduce_rows(args.executor, m.largest, m.outer, m.middle, m.scale, input(args, 0), output(args));
@@ -237,7 +259,8 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context) 
     Executor& executor = forms.narrow() && args.executor.width() > threads ? serial_executor() : args.executor;
     layer_norm(executor, rows, epsilon, args.inputs[x], input(args, scale), input(args, offset), args.outputs[0]);
   };
-  CallOptions options{.workspace = forms.narrow() ? static_cast<size_t>(c * threads) * sizeof(float) : 0};
+  CallOptions options{.workspace =
+                          forms.narrow() ? static_cast<size_t>(forms.at_once() * c * threads) * sizeof(float) : 0};
   if (bytes_of(forms.x) == bytes_of(forms.y)) options.in_place = {x};
   return call("layer_norm", run, std::move(options));
 }

@@ -37,11 +37,9 @@ CAIRN_INLINE Floats at_most(Floats x, float most) { return choose(x > most, spre
 CAIRN_INLINE Floats at_least(Floats x, float least) { return choose(x < least, spread(least), x); }
 
 /// Whole numbers from low to low + 255 nearest to x / scale. With fused multiply-adds the quotient is the product with the
-/// reciprocal of the scale, corrected by the rest, which rounds as a division does (Markstein).
+/// reciprocal of the scale, corrected by the rest, which rounds as a division does (Markstein); bounds keep it finite.
 CAIRN_INLINE Floats steps_of(Floats x, Floats scale, float reciprocal, float low) {
-  x = choose(x < scale * spread(low - 1), scale * spread(low - 1), x);
-  x = choose(x > scale * spread(low + 256), scale * spread(low + 256), x);
-  const Floats near = x * spread(reciprocal), rest = x - near * scale;
+  const Floats near = at_most(at_least(x * spread(reciprocal), low - 1), low + 256), rest = x - near * scale;
   const Floats quotient = kContracts ? near + rest * spread(reciprocal) : x / scale;
   return round_of(at_most(at_least(quotient, low), low + 255));
 }
