@@ -26,6 +26,28 @@ Permutation inverse(const Permutation& permutation) {
   return result;
 }
 
+std::optional<CommonDims> common_dims(const Shape& before, const Shape& after) {
+  if (!before.ranked || !after.ranked) return {};
+  CommonDims all;
+  std::vector<Dim> left = before.dims, right = after.dims;
+  size_t i = 0, j = 0;
+  while (i < left.size() && j < right.size()) {
+    const Dim a = left[i], b = right[j];
+    const bool equal = a.surely_equals(b);
+    if (!equal && (!a.known() || !b.known() || a.size == 0 || b.size == 0)) return {};
+    if (!equal && std::max(a.size, b.size) % std::min(a.size, b.size) != 0) return {};
+    const bool ends_left = equal || a.size < b.size, ends_right = equal || b.size < a.size;
+    all.dims.push_back(ends_left ? a : b);
+    all.before.push_back(i);
+    all.after.push_back(j);
+    if (!ends_left) left[i] = Dim(a.size / b.size);
+    if (!ends_right) right[j] = Dim(b.size / a.size);
+    i += ends_left, j += ends_right;
+  }
+  if (i < left.size() || j < right.size()) return {};  // dims of one at the end
+  return all;
+}
+
 Permutation permutation_of(const Node& transpose) {
   Permutation result = transpose.attr().integers("permutation");
   for (int64_t& axis : result) axis = static_cast<int64_t>(axis_of(axis, result.size()));

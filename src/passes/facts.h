@@ -34,6 +34,15 @@ bool powers_of_two(const Tensor& tensor);
 /// chosen, not computed.
 bool makes_no_digits(const Node& node);
 
+/// Dims of which runs make the dims of both sides of a reshape, and in which dim of each side they lie.
+struct CommonDims {
+  std::vector<Dim> dims;
+  std::vector<size_t> before, after;
+};
+
+/// Nothing where a dim of one side lies across the border of two dims of the other.
+std::optional<CommonDims> common_dims(const Shape& before, const Shape& after);
+
 /// Whether both are surely tensors of the same element type and dims.
 bool surely_same(const Type& a, const Type& b);
 /// The same, but each may have one unknown dim: since the numbers of elements are equal, these agree too.

@@ -1,5 +1,6 @@
 // Cancels or merges transposes and reshapes, and replaces shapes that are known at compile time.
 #include <algorithm>
+#include <numeric>
 
 #include "passes/facts.h"
 #include "passes/rules.h"
@@ -23,6 +24,40 @@ Value* transpose_once(Match& m) {
   if (first.size() != second.size() || first.empty()) return nullptr;
   Permutation both = compose(first, second);
   return is_identity(both) ? m["x"] : transposed(m, m["x"], both);
+}
+
+// Of the places of `common` dims those in each dim of the result in order; the dims lie in dim owner[place] before the permutation.
+Permutation spread(const Permutation& permutation, const std::vector<size_t>& owner, const Permutation& common) {
+  Permutation places;
+  for (int64_t axis : permutation)
+    for (int64_t place : common)
+      if (owner[static_cast<size_t>(place)] == static_cast<size_t>(axis)) places.push_back(place);
+  return places;
+}
+
+// transpose(reshape(transpose(x))) as reshape(transpose(reshape(x))) on dims that both reshapes are made of.
+Value* transpose_between_reshapes(Match& m) {
+  const Shape &from = m["x"]->type.shape, &middle = m.node("first").result()->type.shape,
+              &to = m.node("shape").result()->type.shape;
+  if (!from.ranked || !m.type().shape.ranked) return nullptr;
+  const auto common = common_dims(middle, to);
+  if (!common) return nullptr;
+  Permutation order(common->dims.size());
+  std::iota(order.begin(), order.end(), 0);
+  const Permutation first = permutation_of(m.node("first")), second = permutation_of(m.root());
+  // The places of common dims in the order of x, and in that of the result.
+  const Permutation in_x = spread(inverse(first), common->before, order),
+                    in_result = spread(second, common->after, order);
+  std::vector<Dim> split;
+  for (int64_t place : in_x) split.push_back(common->dims[static_cast<size_t>(place)]);
+  const auto as = [&](Value* x, const std::vector<Dim>& dims) -> Value* {
+    if (same_by_count(x->type, Type::tensor(x->type.dtype, Shape(dims)))) return x;
+    const auto operand = reshape_operand(dims);
+    return operand ? reshaped(m, x, m["s"]->type, *operand) : nullptr;
+  };
+  Value* before = as(m["x"], split);
+  if (!before || !reshape_operand(m.type().shape.dims)) return nullptr;
+  return as(transposed(m, before, compose(inverse(in_x), in_result)), m.type().shape.dims);
 }
 
 // Whether the transpose moves only dims of size 1, so that the elements keep their order.
@@ -247,6 +282,15 @@ constexpr Rule kShapeRules[] = {
      .in = "(%x: f32[2, 3, 4]) -> (%y: f32[4, 2, 3]) { %a = transpose %x {permutation = [1, 2, 0]} "
            "%y = transpose %a {permutation = [1, 2, 0]} return %y }",
      .out = "(%x: f32[2, 3, 4]) -> (%y: f32[4, 2, 3]) { %y = transpose %x {permutation = [2, 0, 1]} return %y }"},
+    {.name = "transpose_between_reshapes",
+     .summary = "two transposes around a reshape that divides and joins dims are one",
+     .pattern = "transpose(reshape(transpose(x):first, s)~:shape):second",
+     .replace = transpose_between_reshapes,
+     .in = "(%x: f32[5, 7, 6]) -> (%y: f32[2, 5, 7, 3]) { %a = transpose %x {permutation = [2, 0, 1]} "
+           "%s = constant {value = i64[4] (2, 3, 5, 7)} %b = reshape %a, %s "
+           "%y = transpose %b {permutation = [0, 2, 3, 1]} return %y }",
+     .out = "(%x: f32[5, 7, 6]) -> (%y: f32[2, 5, 7, 3]) { %s = constant {value = i64[4] (5, 7, 2, 3)} "
+            "%a = reshape %x, %s %y = transpose %a {permutation = [2, 0, 1, 3]} return %y }"},
     {.name = "transpose_as_reshape",
      .summary = "a transpose that moves dims of size one alone",
      .pattern = "transpose(x)",

@@ -220,9 +220,17 @@ class Regions {
     return gain;
   }
 
+  // Whether a transpose before this reshape would be one with that behind it, or behind it with that before it.
+  bool takes_transposes(const Node* node, bool before) {
+    if (!node || !node->is("reshape") || users_[node->result()].size() != 1) return false;
+    const Node* other = before ? users_[node->result()].front() : node->inputs[0]->producer;
+    return is_transpose(other) && common_dims(node->inputs[0]->type.shape, node->result()->type.shape).has_value();
+  }
+
   double gain_at_input(size_t region, const Node& node, const Value* value, const Permutation& permutation) {
     if (constant_of(value) || rank_of(value) == 0 || inside(value, rank(node))) return 0;
     if (rank_of(value) < rank(node)) return rank_of(value) == 1 ? 0 : -cost_of(value);  // rank 1: only a reshape
+    if (takes_transposes(value->producer, false)) return 0;
     if (!is_transpose(value->producer)) return -cost_of(value);
     const auto& users = users_[value];
     bool vanishes = std::all_of(users.begin(), users.end(), [&](const Node* user) { return belongs(user, region); });
@@ -242,7 +250,7 @@ class Regions {
     double gain = 0;
     bool needed = false;
     for (const Node* user : users_[node.result()]) {
-      if (belongs(user, region) || (user && user->op->has(kShapeOnly))) continue;
+      if (belongs(user, region) || (user && user->op->has(kShapeOnly)) || takes_transposes(user, true)) continue;
       if (!is_transpose(user))
         needed = true;
       else if (!feeds(*user, region) && is_identity(compose(permutation, permutation_of(*user))))

@@ -10,7 +10,8 @@ constexpr double kLeast = 20e3,
                  kMost = 50e6;  // ns: more than waking a worker takes; a run can be stopped only between steps
 
 bool is_short_scan(const PlannedStep& step) {
-  if (!step.scan || step.bodies.size() != 1 || !step.bodies[0]->brief || !is_quiet_scan(*step.control)) return false;
+  if (!step.scan || step.bodies.size() != 1 || step.bodies[0]->time >= kLeast || !is_quiet_scan(*step.control))
+    return false;
   const double time = static_cast<double>(step.scan->turns) * step.bodies[0]->time;
   return time >= kLeast && time <= kMost;
 }

@@ -31,6 +31,7 @@ struct PlanOptions {
   size_t first_that_stays = SIZE_MAX;  // of a loop's body: params from here on are the same in every turn
   bool every_value = false;  // each value of the function is a step's result, once: for those who look at values
   bool winograd = false;     // MakeContext; not with every_value
+  double brief = 20e3;       // ns: plans that are estimated to take less are brief
 };
 
 struct Buffer {

@@ -36,6 +36,14 @@ void pause_briefly() {
 #endif
 }
 
+void expect_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 /// Spins until done() holds or the time has passed; returns done().
 template <class Done>
 bool spin_until(Done done, std::chrono::microseconds time) {
@@ -112,12 +120,14 @@ void open_ranges(Range* ranges, int workers, uint64_t job, int chunks) {
 }
 
 /// Calls chunk_claimed(chunk) until no range has a chunk left: takes from the front of the own range, then from the
-/// back of the others'.
-template <class ChunkClaimed>
-void drain(Range* ranges, int workers, int worker, ChunkClaimed chunk_claimed) {
+/// back of the others'. After each range that had chunks, left(how many).
+template <class ChunkClaimed, class Left>
+void drain(Range* ranges, int workers, int worker, ChunkClaimed chunk_claimed, Left left) {
   for (int distance = 0; distance < workers; ++distance) {
     Range& range = ranges[(worker + distance) % workers];
-    for (int chunk; (chunk = range.claim(distance > 0)) >= 0;) chunk_claimed(chunk);
+    int count = 0;
+    for (int chunk; (chunk = range.claim(distance > 0)) >= 0; ++count) chunk_claimed(chunk);
+    if (count > 0) left(count);
   }
 }
 
@@ -161,20 +171,30 @@ class Crew : public Executor {
   void raise_signal() { signal_.fetch_add(1); }
 
   void work(int worker) {
-    drain(ranges_.data(), width(), worker, [&](int chunk) {
-      const Job job = job_;  // the next job cannot start before the claimed chunk is done
-      try {
-        const bool stopped = job.stop && (worker == 0 ? job.stop->poll() : job.stop->stopped());
-        const StopHelper helper(job.stop);
-        if (!stopped) (*job.body)(job.first + chunk, worker);
-      } catch (...) {
-        if (!failed_.exchange(true)) fault_ = std::current_exception();
-      }
-      if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == job.chunks) done_.notify_one();
-    });
+    int chunks = 0;
+    drain(
+        ranges_.data(), width(), worker,
+        [&](int chunk) {
+          const Job job = job_;  // the next job cannot start before the claimed chunk is counted
+          chunks = job.chunks;
+          try {
+            const bool stopped = job.stop && (worker == 0 ? job.stop->poll() : job.stop->stopped());
+            const StopHelper helper(job.stop);
+            if (!stopped) (*job.body)(job.first + chunk, worker);
+          } catch (...) {
+            if (!failed_.exchange(true)) fault_ = std::current_exception();
+          }
+        },
+        [&](int count) {
+          if (done_.fetch_add(count, std::memory_order_acq_rel) + count == chunks) done_.notify_one();
+        });
   }
 
-  alignas(64) std::atomic<uint32_t> signal_{0};
+  /// Asks for the lines that a worker writes next, all at once: one that another core holds takes some 200 ns to come.
+  void expect_work(int worker) {
+    expect_write(&ranges_[static_cast<size_t>(worker)]);
+    expect_write(&done_);
+  }
 
  private:
   struct Job {
@@ -183,6 +203,13 @@ class Crew : public Executor {
     int chunks = 0;
     StopScope* stop = nullptr;
   };
+
+ protected:
+  // On one cache line with the job, which whoever sees the signal reads next.
+  alignas(64) std::atomic<uint32_t> signal_{0};
+
+ private:
+  Job job_;
 
   void start_again() {
     for (Range& range : ranges_) range.word.store(0);
@@ -207,7 +234,6 @@ class Crew : public Executor {
   }
 
   alignas(64) RunMutex turn_;  // not on the cache line of signal_, which idle workers poll
-  Job job_;
   uint64_t job_number_ = 0;
   std::vector<Range> ranges_;
   uint32_t generation_ = fork_generation();
@@ -262,6 +288,7 @@ class Pool final : public Crew {
         signal_.wait(seen);
         continue;
       }
+      expect_work(worker);
       seen = signal();
       work(worker);
     }

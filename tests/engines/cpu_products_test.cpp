@@ -18,6 +18,8 @@ constexpr ProductCase kProductCases[] = {
     {"%a: i32[101, 300], %b: i32[300, 33]", "matmul %a, %b"},
     {"%a: f64[40, 3, 20], %b: f64[1, 20, 70]", "matmul %a, %b"},
     {"%a: i64[65, 9], %b: i64[70, 9]", "matmul %a, %b {transpose_b = true}"},
+    {"%a: i32[16, 530], %b: i32[400, 530]", "matmul %a, %b {transpose_b = true}"},
+    {"%a: f64[9, 50], %b: f64[77, 50]", "matmul %a, %b {transpose_b = true}"},
     {"%a: u8[30, 40], %b: u8[40, 50]", "matmul %a, %b"},
     {"%a: f64[2, 19, 17, 10], %b: f64[3, 3, 5, 6]", "conv2d %a, %b {groups = 2, strides = [2, 1], padding = same}"},
     {"%a: f64[2, 19, 17, 3], %b: f64[3, 2, 3, 130]", "conv2d %a, %b {dilations = [2, 3]}"},

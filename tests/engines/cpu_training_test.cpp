@@ -118,6 +118,22 @@ TEST(CpuTraining, gradients_of_few_channels) {
   }
 }
 
+TEST(CpuTraining, one_image_of_few_channels_and_its_bias) {
+  std::mt19937_64 random(3);
+  for (const int64_t images : {1, 2})
+    for (const auto& [y, kernel, x, strides] : {std::tuple{"1, 99, 64", "1, 16, 1, 64", "1, 800, 1", "1, 8"},
+                                                {"14, 14, 64", "4, 4, 1, 64", "28, 28, 1", "2, 2"},
+                                                {"14, 9, 48", "5, 3, 2, 48", "18, 19, 2", "1, 2"}})
+      expect_reference_result(
+          fmt::format(
+              R"(module @m {{ func @main(%a: f32[{0}, {1}], %k: f32[{2}], %b: f32[{3}]) -> (%y: f32[{0}, {4}]) {{
+            %s = constant {{value = i64[4] ({0}, {4})}}
+            %c = conv2d_input_gradient %a, %k, %s {{strides = [{5}], padding = {6}}}
+            %y = add %c, %b return %y }} }})",
+              images, y, kernel, x[std::string(x).size() - 1], x, strides, x[0] == '2' ? "same" : "valid"),
+          random, [](const std::string&) {});
+}
+
 TEST(CpuTraining, volumes_of_random_shapes) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     Random random(seed);

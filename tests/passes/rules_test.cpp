@@ -1,8 +1,14 @@
 // Every rule: its example turns into what the table says, and both sides compute the same.
 #include "passes/rules.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "passes/facts.h"
 #include "passes/pipeline.h"
 #include "passes/provenance.h"
 #include "passes/support.h"
@@ -51,6 +57,47 @@ TEST_P(EveryRule, LosesNoSourceNode) {
 
 INSTANTIATE_TEST_SUITE_P(Rules, EveryRule, testing::ValuesIn(all_rules().begin(), all_rules().end()),
                          [](const auto& info) { return std::string(info.param->name); });
+
+TEST(Rules, TransposesAroundReshapesBecomeOneOfTheSameElements) {
+  std::mt19937 random(4);
+  const auto below = [&](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
+  for (int turn = 0; turn < 60; ++turn) {
+    std::vector<int64_t> factors(2 + below(5));
+    for (int64_t& each : factors) each = std::vector<int64_t>{2, 3, 5, 1}[below(turn % 2 ? 3 : 4)];
+    const auto grouped = [&] {  // neighbouring factors as dims
+      std::vector<int64_t> dims{1};
+      for (const int64_t each : factors) below(2) ? dims.push_back(each) : void(dims.back() *= each);
+      return dims;
+    };
+    const auto shuffled = [&](size_t rank) {
+      Permutation axes(rank);
+      std::iota(axes.begin(), axes.end(), 0);
+      std::shuffle(axes.begin(), axes.end(), random);
+      return axes;
+    };
+    const auto permuted = [](const std::vector<int64_t>& dims, const Permutation& axes) {
+      std::vector<int64_t> result;
+      for (const int64_t axis : axes) result.push_back(dims[static_cast<size_t>(axis)]);
+      return result;
+    };
+    const std::vector<int64_t> middle = grouped(), to = grouped();
+    const Permutation first = shuffled(middle.size()), second = shuffled(to.size());
+    const std::string text = fmt::format(
+        "(%x: f32[{}]) -> (%y: f32[{}]) {{ %a = transpose %x {{permutation = [{}]}} %s = constant {{value = i64[{}] "
+        "({})}} "
+        "%b = reshape %a, %s %y = transpose %b {{permutation = [{}]}} return %y }}",
+        fmt::join(permuted(middle, inverse(first)), ", "), fmt::join(permuted(to, second), ", "),
+        fmt::join(first, ", "), to.size(), fmt::join(to, ", "), fmt::join(second, ", "));
+    Module before = test::parse_short(text), after = clone(before);
+    simplify(after.main().body, &after, {});
+    remove_dead(after.main().body, &after);
+    verify(after);
+    EXPECT_EQ(test::random_check(before, after), "") << text;
+    const auto& nodes = after.main().body.nodes;
+    const auto left = std::count_if(nodes.begin(), nodes.end(), [](const auto& node) { return node->is("transpose"); });
+    EXPECT_LE(left, turn % 2 ? 1 : 2) << text;  // dims of one may hide where a dim ends
+  }
+}
 
 TEST(Rules, AreDisabledByTheirNameAndByThePlatformsName) {
   for (const char* name : {"fold_batch_norm", "BatchNormBnInferFusionPass", "BatchNormBnInfer", "ALL"}) {

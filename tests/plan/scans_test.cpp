@@ -399,6 +399,33 @@ TEST(Scans, ThoseThatDoNotDependOnEachOtherRunAtOnce) {
   }
 }
 
+/// The same with one row of so many elements.
+std::string recurrent_of_width(int64_t width) {
+  std::string text = recurrent(40, "1");
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"f32[1, 3] (0.0, 0.0, 0.0)} : f32[1, 3]", "f32[1, 1] (0.0)} : f32[1, 1]"},
+        {" 3]", fmt::format(" {}]", width)},
+        {"[3", fmt::format("[{}", width)}})
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST(Scans, TurnsTakeSeveralWorkersWhereAStepIsLongerThanHandingOver) {
+  for (const int64_t width : {64, 300}) {
+    const Module module = parse(recurrent_of_width(width));
+    const std::vector<Tensor> inputs{numbers({40, 1, width}, 1), numbers({width, width}, 2), numbers({width}, 3)};
+    const auto together = Model::make(clone(module), {.threads = 2}),
+               alone = Model::make(clone(module), {.threads = 1});
+    const auto plan = together->plan(std::vector<Dims>{{40, 1, width}, {width, width}, {width}});
+    const auto scan = std::find_if(plan->steps.begin(), plan->steps.end(), [](const auto& step) { return step.scan; });
+    ASSERT_NE(scan, plan->steps.end());
+    EXPECT_EQ(scan->bodies[0]->brief, width == 64);
+    for (int run = 0; run < 10; ++run)
+      EXPECT_TRUE(together->run(inputs)[0].same_bits(alone->run(inputs)[0])) << width << ' ' << run;
+  }
+}
+
 /// h = bf16(x[t] + h * 0.75) for each t: exact sums, so that results are the same bits everywhere.
 TEST(Scans, CarryReadAndStackTheElementsOf16BitsThatTheyAreWidenedFrom) {
   const Module module = parse(R"(module @m { func @main(%x: f32[6, 2, 8]) -> (%y: f32[?, 2, 8], %h: f32[2, 8]) {

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <functional>
 
-#include "engines/cpu/groups.h"
+#include "engines/cpu/element_walk.h"
+#include "engines/cpu/integer_division.h"
 #include "engines/cpu/isa.h"
-#include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/special.h"
 
@@ -22,77 +22,7 @@ Dims walked_strides(const Dims& from, Dims own, const Dims& to) {
 
 namespace {
 
-constexpr int64_t kBlock = 4096;  // positions of a chunk
-constexpr size_t kMostOperands = 3;
-
-/// Iterates over the operands of one node and its result together; adjacent dims that are contiguous in all of them are
-/// merged.
-class Walk {
- public:
-  Walk(const Node& node, const Group& group, const GroupStrides* given = nullptr) {
-    const Dims to = node.result()->type.shape.sizes();
-    count_ = count_of(to);
-    std::vector<Dims> strides;
-    for (const Value* value : node.inputs) {
-      inputs_.push_back(index_of(group, value));
-      strides.push_back(walked_strides(value->type.shape.sizes(), given ? given->inputs[inputs_.back()] : Dims(), to));
-    }
-    strides.push_back(walked_strides(to, given ? given->outputs[0] : Dims(), to));
-    steps_.resize(strides.size());
-    for (size_t d = 0; d < to.size(); ++d) {
-      if (to[d] == 1) continue;
-      bool adjoins = !dims_.empty();
-      for (size_t k = 0; k < strides.size(); ++k) adjoins = adjoins && steps_[k].back() == strides[k][d] * to[d];
-      for (size_t k = 0; k < strides.size(); ++k) {
-        if (adjoins) steps_[k].pop_back();
-        steps_[k].push_back(strides[k][d]);
-      }
-      adjoins ? void(dims_.back() *= to[d]) : dims_.push_back(to[d]);
-    }
-    if (!dims_.empty()) return;
-    dims_.push_back(1);
-    for (Dims& steps : steps_) steps.push_back(0);
-    steps_.back().back() = 1;
-  }
-
-  size_t input(size_t k) const { return inputs_[k]; }
-  int64_t count() const { return count_; }
-  size_t operands() const { return inputs_.size(); }
-  /// Operands with the same strides as the result, which may overwrite them.
-  std::vector<size_t> aligned_operands() const {
-    std::vector<size_t> aligned;
-    for (size_t k = 0; k < operands(); ++k)
-      if (steps_[k] == steps_.back()) aligned.push_back(k);
-    return aligned;
-  }
-
-  /// Calls run(count, offsets, steps) for runs along the last dim, in parallel; offsets and steps are those of each
-  /// operand, then of the result.
-  template <class Run>
-  void each(Executor& executor, Run&& run) const {
-    const int64_t inner = dims_.back();
-    for_each(executor, (count_ + kBlock - 1) / kBlock, kBlock, [&](int64_t block) {
-      const int64_t last = std::min(count_, (block + 1) * kBlock);
-      Odometer row({dims_.data(), dims_.size() - 1}, block * kBlock / inner);
-      int64_t column = block * kBlock % inner;
-      for (int64_t at = block * kBlock, many = 0; at < last; at += many, column = 0, row.next()) {
-        many = std::min(inner - column, last - at);
-        std::array<int64_t, kMostOperands + 1> offsets, steps;
-        for (size_t k = 0; k < steps_.size(); ++k) {
-          steps[k] = steps_[k].back();
-          offsets[k] = row.offset(steps_[k]) + column * steps[k];
-        }
-        run(many, offsets, steps);
-      }
-    });
-  }
-
- private:
-  Dims dims_;
-  std::vector<Dims> steps_;  // of each operand, then of the result
-  std::vector<size_t> inputs_;
-  int64_t count_ = 0;
-};
+using Walk = ElementWalk;
 
 using Run = std::function<void(const StepArgs&)>;
 
@@ -115,8 +45,33 @@ void scatter(const uint8_t* from, int64_t many, size_t width, int64_t step, uint
     std::memcpy(to, from, width);
 }
 
+/// Short rows are gathered first, so that a loop has many elements.
+void run_gathered(const StepArgs& args, const Walk& walk, const std::array<size_t, kMostOperands>& widths, size_t width,
+                  const Loop& loop) {
+  constexpr int64_t kPiece = 512;
+  for_ranges(args.executor, (walk.count() + kPiece - 1) / kPiece, 8 * kPiece, [&](int64_t begin, int64_t end) {
+    alignas(64) std::array<std::array<uint8_t, kPiece * 8>, kMostOperands> pieces;
+    for (int64_t first = begin * kPiece; first < std::min(walk.count(), end * kPiece); first += kPiece) {
+      const int64_t many = std::min(kPiece, walk.count() - first);
+      Operands x{};
+      for (size_t k = 0; k < walk.operands(); ++k) {
+        const uint8_t* from = input<uint8_t>(args, walk.input(k));
+        x.step[k] = walk.is_single(k) ? 0 : 1;
+        x.at[k] = from + x.step[k] * first * static_cast<int64_t>(widths[k]);
+        if (walk.is_single(k) || walk.is_aligned(k)) continue;
+        walk.gather(k, widths[k], first, many, from, pieces[k].data());
+        x.at[k] = pieces[k].data();
+      }
+      loop(many, x, output<uint8_t>(args) + first * static_cast<int64_t>(width));
+    }
+  });
+}
+
 Run over(Walk walk, std::array<size_t, kMostOperands> widths, size_t width, Loop loop) {
-  return [walk = std::move(walk), widths, width, loop = std::move(loop)](const StepArgs& args) {
+  const bool short_rows =
+      walk.has_short_rows() && std::all_of(widths.begin(), widths.end(), [](size_t each) { return each <= 8; });
+  return [walk = std::move(walk), widths, width, loop = std::move(loop), short_rows](const StepArgs& args) {
+    if (short_rows) return run_gathered(args, walk, widths, width, loop);
     Operands begin{};
     for (size_t k = 0; k < walk.operands(); ++k) begin.at[k] = input<uint8_t>(args, walk.input(k));
     const auto advance = [&](Operands& x, auto& steps) {
@@ -142,17 +97,28 @@ Run over(Walk walk, std::array<size_t, kMostOperands> widths, size_t width, Loop
   };
 }
 
+/// The types that scripts count and choose with, whose loops are compiled for vectors.
+template <class T>
+constexpr bool kCounts = std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint8_t>;
+
+template <class From, class To, class F>
+CAIRN_INLINE void singles(int64_t many, const From* x, To* y, const F* f) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < many; ++i) y[i] = (*f)(x[i]);
+}
+
 // y = f(x) with elements of type From and To.
 template <class From, class To, class F>
 Run unary(Walk walk, F f) {
   return over(std::move(walk), {sizeof(From)}, sizeof(To), [f](int64_t many, const Operands& operands, void* result) {
     const From* x = operands.of<From>(0);
     To* y = static_cast<To*>(result);
+    if constexpr (kCounts<From> && (kCounts<To> || std::is_same_v<To, float> || std::is_same_v<To, double>))
+      if (operands.step[0] == 1) return Vectorised<singles<From, To, F>>()(many, x, y, &f);
     for (int64_t i = 0; i < many; ++i) y[i] = f(x[i * operands.step[0]]);
   });
 }
 
-/// The loop of a pair of operands, for the types that scripts count and choose with.
 template <class From, class To, class F>
 CAIRN_INLINE void pairs(int64_t many, const From* a, int64_t step_a, const From* b, int64_t step_b, To* y, const F* f) {
   const auto each = [&](auto left, auto right) {
@@ -173,7 +139,7 @@ Run binary(Walk walk, F f) {
               [f](int64_t many, const Operands& x, void* result) {
                 const From *a = x.of<From>(0), *b = x.of<From>(1);
                 To* y = static_cast<To*>(result);
-                if constexpr (std::is_same_v<From, int32_t> || std::is_same_v<From, int64_t>)
+                if constexpr (kCounts<From>)
                   return Vectorised<pairs<From, To, F>>()(many, a, x.step[0], b, x.step[1], y, &f);
                 if (x.step[0] == 1 && x.step[1] == 1) {
                   for (int64_t i = 0; i < many; ++i) y[i] = f(a[i], b[i]);
@@ -210,33 +176,14 @@ auto integers_wrap(F f) {
   };
 }
 
-// Integer division, rounded towards 0, after a check that no divisor is 0; the smallest integer divided by -1 wraps.
-struct Divided {
-  template <class T>
-  static T quotient(T x, T y) {
-    if constexpr (std::is_signed_v<T>)
-      if (y == -1) return wrapped(T(0), x, std::minus<>());
-    return static_cast<T>(x / y);
-  }
-  template <class T>
-  static T rest(T x, T y) {
-    if constexpr (std::is_signed_v<T>)
-      if (y == -1) return 0;
-    return static_cast<T>(x % y);
-  }
-};
-
+// After a check that no divisor is 0.
 template <class T>
 Run integer_division(const Node& node, Walk walk) {
-  Run run;
-  const auto turns = [](T x, T y) { return Divided::rest(x, y) != 0 && (x < 0) != (y < 0); };
-  if (node.is("truncate_div")) run = arithmetic<T>(walk, [](T x, T y) { return Divided::quotient(x, y); });
-  if (node.is("truncate_mod")) run = arithmetic<T>(walk, [](T x, T y) { return Divided::rest(x, y); });
-  if (node.is("floor_div"))
-    run = arithmetic<T>(walk, [=](T x, T y) { return static_cast<T>(Divided::quotient(x, y) - turns(x, y)); });
-  if (node.is("mod"))
-    run = arithmetic<T>(walk, [=](T x, T y) { return static_cast<T>(Divided::rest(x, y) + (turns(x, y) ? y : T(0))); });
-  if (!run) return run;
+  const std::optional<Division> division = division_of(node);
+  if (!division) return {};
+  Run run = over(walk, {sizeof(T), sizeof(T)}, sizeof(T), [=](int64_t many, const Operands& x, void* result) {
+    divide(*division, many, x.of<T>(0), x.step[0], x.of<T>(1), x.step[1], static_cast<T*>(result));
+  });
   const int64_t divisors = count_of(node.inputs[1]->type.shape.sizes());
   return [run = std::move(run), name = node.op->name, divisors, walk](const StepArgs& args) {
     const T* y = input<T>(args, walk.input(1));
@@ -385,6 +332,21 @@ Run cast(const Node& node, Walk walk) {
   return run;
 }
 
+template <class T>
+CAIRN_INLINE void choose(int64_t many, const uint8_t* which, const T* a, int64_t step_a, const T* b, int64_t step_b,
+                         T* y) {
+  const auto each = [&](auto left, auto right) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < many; ++i) y[i] = which[i] ? left(i) : right(i);
+  };
+  const auto one = [](const T* from) { return [value = *from](int64_t) { return value; }; };
+  const auto row = [](const T* from) { return [from](int64_t i) { return from[i]; }; };
+  if (step_a == 1 && step_b == 1) return each(row(a), row(b));
+  if (step_a == 1 && step_b == 0) return each(row(a), one(b));
+  if (step_a == 0 && step_b == 1) return each(one(a), row(b));
+  for (int64_t i = 0; i < many; ++i) y[i] = which[i] ? a[i * step_a] : b[i * step_b];
+}
+
 Run select(const Node& node, Walk walk) {
   Run run;
   with_elements(node.result()->type.dtype, [&](auto tag) {
@@ -393,6 +355,8 @@ Run select(const Node& node, Walk walk) {
                [](int64_t many, const Operands& x, void* result) {
                  const T *a = x.of<T>(1), *b = x.of<T>(2);
                  T* y = static_cast<T*>(result);
+                 if constexpr (std::is_integral_v<T>)
+                   if (x.step[0] == 1) return Vectorised<choose<T>>()(many, x.at[0], a, x.step[1], b, x.step[2], y);
                  for (int64_t i = 0; i < many; ++i) y[i] = x.at[0][i * x.step[0]] ? a[i * x.step[1]] : b[i * x.step[2]];
                });
   });
@@ -465,10 +429,7 @@ std::unique_ptr<Step> make_elements(const Group& group, MakeContext&) {
 
 std::unique_ptr<Step> make_strided_elements(const Group& group, const GroupStrides& strides) {
   const Node& node = group.last();
-  const bool checks_divisors =
-      node.inputs[0]->type.dtype.is_integer() &&
-      (node.is("truncate_div") || node.is("truncate_mod") || node.is("floor_div") || node.is("mod"));  // as one row
-  if (checks_divisors) return nullptr;
+  if (node.inputs[0]->type.dtype.is_integer() && division_of(node)) return nullptr;  // checks divisors as one row
   return elements_step(node, Walk(node, group, &strides));
 }
 

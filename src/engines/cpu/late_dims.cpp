@@ -59,7 +59,7 @@ class LateStep final : public Step {
   std::string kernel() const override { return fmt::format("cpu/{} of late dims", name_); }
 
  private:
-  static constexpr size_t kMostSteps = 8;
+  static constexpr size_t kMostSteps = 32;  // a loop of so many turns finds those of its run before
 
   std::shared_ptr<const SizedStep> sized_step(const StepArgs& args) const {
     std::vector<Tensor> operands;  // views: a run with known operands allocates none

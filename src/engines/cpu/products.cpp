@@ -7,6 +7,7 @@
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/slides.h"
+#include "engines/cpu/vector_loops.h"
 #include "ops/kernels.h"
 #include "support/memory.h"
 
@@ -110,15 +111,25 @@ struct Range {
   int64_t count() const { return last - first; }
 };
 
-/// Packs whole rows: a panel is written in order, which reads that many rows at once.
+/// Packs whole rows, by squares: each line of the cache is read and written as a whole.
 template <int64_t kPanel, class T>
 void pack_rows(const Operand& rows, const T* from, Range lines, Range depth, Held<T>* to) {
-  for (int64_t line = lines.first; line < lines.last; line += kPanel) {
+  constexpr bool kMoves = sizeof(T) == sizeof(float) && sizeof(Held<T>) == sizeof(float) && kPanel % kLanes == 0;
+  const auto transpose = kMoves ? vector_loops().transpose : nullptr;
+  for (int64_t line = lines.first; line < lines.last; line += kPanel, to += depth.count() * kPanel) {
     const int64_t count = std::min(kPanel, lines.last - line);
-    for (int64_t k = depth.first; k < depth.last; ++k, to += kPanel) {
-      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<Held<T>>(from[(line + i) * rows.step + k]);
-      std::fill(to + count, to + kPanel, Held<T>(0));
-    }
+    if (count < kPanel) std::fill_n(to, depth.count() * kPanel, Held<T>(0));
+    for (int64_t i = 0; i < count; i += kLanes)
+      for (int64_t k = depth.first; k < depth.last; k += kLanes) {
+        const int64_t down = std::min<int64_t>(kLanes, count - i), along = std::min<int64_t>(kLanes, depth.last - k);
+        const T* x = from + (line + i) * rows.step + k;
+        Held<T>* y = to + (k - depth.first) * kPanel + i;
+        if (transpose && down == kLanes && along == kLanes)
+          transpose(reinterpret_cast<const float*>(x), rows.step, reinterpret_cast<float*>(y), kPanel);
+        else
+          for (int64_t row = 0; row < down; ++row)
+            for (int64_t j = 0; j < along; ++j) y[j * kPanel + row] = static_cast<Held<T>>(x[row * rows.step + j]);
+      }
   }
 }
 
@@ -278,6 +289,9 @@ Blocks blocks_of(const Products& all, int64_t width, int64_t size, int64_t threa
     blocks.over = (all.columns + blocks.columns - 1) / blocks.columns;
     return blocks.down * blocks.over * static_cast<int64_t>(all.origins.size());
   };
+  // Each block packs its part of B anew, so few rows are divided last.
+  while (count() < 4 * threads && blocks.columns > width && blocks.columns >= blocks.rows)
+    blocks.columns = whole(blocks.columns / 2, width);
   while (count() < 4 * threads && blocks.rows > 2 * kRows) blocks.rows = whole(blocks.rows / 2, kRows);
   const int64_t depth = std::min(kDepth, std::max<int64_t>(all.depth, 1));
   blocks.each = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, blocks.rows * blocks.columns * all.depth));

@@ -28,7 +28,7 @@ struct ScatteredGradient {
 
   int64_t columns() const { return kh * segment; }
   /// Whether the pixels of a column are a tile, which adds up all their taps before it stores any.
-  bool by_columns() const { return stride_h == 1; }
+  bool by_columns() const { return stride_h == 1 && kh > 1; }
   bool has_borders() const { return pad_top || pad_left || image_h != h || image_w != w * ic; }
 };
 
@@ -71,16 +71,19 @@ ConvSpec column_of(const ScatteredGradient& s) {
 }
 
 Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
-  constexpr int64_t kLeastImages = 4, kMostImage = 256 << 10, kProductFloats = 24 << 10;
-  const Node& node = group.last();
-  if (group.nodes.size() != 1 || !is_convolution(node, ConvRole::input_gradient)) return "is another operation";
+  constexpr int64_t kManyImages = 4, kMostImage = 256 << 10, kProductFloats = 24 << 10;
+  const auto contraction = as_contraction(group);
+  if (!contraction || !is_convolution(*contraction->node, ConvRole::input_gradient)) return "is another operation";
+  if (const Epilogue& e = contraction->epilogue; e.residual || e.activation || e.low != kF32)
+    return "has an epilogue other than a bias";
+  const Node& node = *contraction->node;
   if (node.attr().integer("groups") != 1) return "has groups";
   const Value *dy = node.inputs[0], *kernel = node.inputs[1], *dx = node.result();
   for (const Value* value : {dy, kernel, dx})
     if (value->type.dtype != kF32) return "takes f32";
   const SlideSpec s = convolution_of(node, dx, dy, kernel);
   if (s.d * s.kd * s.od * s.stride_d * s.dilation_w != 1) return "has three dims, or wide windows";
-  if (s.n < kLeastImages || s.oh * s.ow * s.h * s.w * s.channels == 0) return "has few images, or no pixels";
+  if (s.n * s.oh * s.ow * s.h * s.w * s.channels == 0) return "has no pixels";
   g = {s,    s.n,  s.h,        s.w,        s.channels,   last_dim(kernel), s.oh,      s.ow,
        s.kh, s.kw, s.stride_h, s.stride_w, s.dilation_h, s.pad_top,        s.pad_left};
   if (g.pad_top < 0 || g.pad_left < 0) return "has negative padding";
@@ -89,7 +92,8 @@ Refusal read_scattered_gradient(const Group& group, ScatteredGradient& g) {
   // Vectors of products, and here of sums in memory as well.
   constexpr int64_t kAdding = 8;  // products that take as long as to store and add one
   const int64_t usual = s.taps() * g.oc * ceil_div(g.ic, lane), here = g.columns() / lane * (g.oc + kAdding);
-  if (5 * here > 4 * usual) return "would save too little";
+  if (s.n < kManyImages ? 4 * here > usual : 5 * here > 4 * usual)
+    return "would save too little";  // a worker takes an image
   g.rows = std::clamp<int64_t>(kProductFloats / (g.ow * g.columns()), 1, g.oh);
   while (g.oh % g.rows != 0) --g.rows;
   g.image_h = (g.oh - 1) * g.stride_h + (g.kh - 1) * g.dilation_h + 1;
@@ -116,6 +120,11 @@ void store_image(const ScatteredGradient& g, const float* image, float* dx) {
   }
 }
 
+void add_bias(const ScatteredGradient& g, const float* bias, float* dx) {
+  for (int64_t i = 0; bias && i < g.h * g.w; ++i, dx += g.ic)
+    for (int64_t c = 0; c < g.ic; ++c) dx[c] += bias[c];
+}
+
 /// An image's gradient by its definition: the 0 behind rows of taps would make NaN of infinities.
 void sum_taps(const ScatteredGradient& g, const float* dy, const float* kernel, float* dx) {
   std::fill_n(dx, g.h * g.w * g.ic, 0.f);
@@ -134,8 +143,8 @@ Refusal refuses_scattered_gradient(const Group& group) {
 
 namespace {
 
-std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_t dy, size_t kernel, int threads,
-                                               CallOptions options) {
+std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_t dy, size_t kernel,
+                                               std::optional<size_t> bias_at, int threads, CallOptions options) {
   const auto bytes = [](size_t floats) { return whole_lines(floats * sizeof(float)); };
   const Conv column(column_of(g), machine_isa(), 1);
   const size_t packed = bytes(column.packed_size()), bias = bytes(column.bias_size());
@@ -161,6 +170,7 @@ std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_
         column.run(serial_executor(), from, weights, zeros, to, to);
       }
       if (image_size) store_image(g, image, dx);
+      add_bias(g, bias_at ? input(args, *bias_at) : nullptr, dx);
     });
   };
   return call(fmt::format("scattered_gradient by columns, {}", column.describe()), run, std::move(options));
@@ -171,13 +181,17 @@ std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_
 std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& context) {
   ScatteredGradient g;
   read_scattered_gradient(group, g);
-  const Node& node = group.last();
+  const Contraction contraction = *as_contraction(group);
+  const Node& node = *contraction.node;
   const size_t dy = index_of(group, node.inputs[0]), kernel = index_of(group, node.inputs[1]);
+  std::optional<size_t> bias_at;
+  if (contraction.epilogue.bias) bias_at = index_of(group, contraction.epilogue.bias);
   const size_t threads = static_cast<size_t>(std::max(1, context.threads));
   CallOptions options;
   for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != dy && i != kernel) options.unread.push_back(i);
-  if (g.by_columns()) return make_gradient_by_columns(g, dy, kernel, static_cast<int>(threads), std::move(options));
+    if (i != dy && i != kernel && i != bias_at) options.unread.push_back(i);
+  if (g.by_columns())
+    return make_gradient_by_columns(g, dy, kernel, bias_at, static_cast<int>(threads), std::move(options));
   const Conv product(product_of(g), machine_isa(), 1);
   const auto floats = [](int64_t count) {
     return whole_lines(static_cast<size_t>(count) * sizeof(float)) / sizeof(float);
@@ -209,6 +223,7 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
       store_image(g, image, dx);
       if (!all_finite(g.h * g.w * g.ic, dx))
         sum_taps(g, input(args, dy) + i * g.oh * g.ow * g.oc, input(args, kernel), dx);
+      add_bias(g, bias_at ? input(args, *bias_at) : nullptr, dx);
     });
   };
   return call(std::move(name), run, std::move(options));

@@ -380,26 +380,30 @@ int64_t arg_row(bool most, int64_t c, const float* x) {
 }
 
 template <int kColumns>
+CAIRN_INLINE void interleave_lanes(const float* from, int64_t step, float* to) {
+  Floats columns[kColumns];
+  for (int k = 0; k < kColumns; ++k) columns[k] = load(from + k * step);
+#pragma GCC unroll 4
+  for (int part = 0; part < kColumns; ++part) {
+    Ints place, column;
+    for (int lane = 0; lane < kFloats; ++lane) {
+      place[lane] = (part * kFloats + lane) / kColumns;
+      column[lane] = (part * kFloats + lane) % kColumns;
+    }
+    Floats mixed = CAIRN_SHUFFLE(columns[0], place);
+#pragma GCC unroll 4
+    for (int k = 1; k < kColumns; ++k) mixed = column == k ? CAIRN_SHUFFLE(columns[k], place) : mixed;
+    store(to + part * kFloats, mixed);
+  }
+}
+template <int kColumns>
 void interleave_by(int64_t count, const float* from, int64_t step, float* to) {
   int64_t i = 0;
-  for (; i + kFloats <= count; i += kFloats, to += kFloats * kColumns) {
-    Floats columns[kColumns];
-    for (int k = 0; k < kColumns; ++k) columns[k] = load(from + k * step + i);
-#pragma GCC unroll 4
-    for (int part = 0; part < kColumns; ++part) {
-      Ints place, column;
-      for (int lane = 0; lane < kFloats; ++lane) {
-        place[lane] = (part * kFloats + lane) / kColumns;
-        column[lane] = (part * kFloats + lane) % kColumns;
-      }
-      Floats mixed = CAIRN_SHUFFLE(columns[0], place);
-#pragma GCC unroll 4
-      for (int k = 1; k < kColumns; ++k) mixed = column == k ? CAIRN_SHUFFLE(columns[k], place) : mixed;
-      store(to + part * kFloats, mixed);
-    }
-  }
+  for (; i + kFloats <= count; i += kFloats) interleave_lanes<kColumns>(from + i, step, to + i * kColumns);
+  if (i < count && count >= kFloats)  // some of the vector before once more
+    return interleave_lanes<kColumns>(from + count - kFloats, step, to + (count - kFloats) * kColumns);
   for (; i < count; ++i)
-    for (int k = 0; k < kColumns; ++k) *to++ = from[k * step + i];
+    for (int k = 0; k < kColumns; ++k) to[i * kColumns + k] = from[k * step + i];
 }
 void interleave(int64_t count, int64_t columns, const float* from, int64_t step, float* to) {
   (columns == 2 ? interleave_by<2> : columns == 3 ? interleave_by<3> : interleave_by<4>)(count, from, step, to);

@@ -16,6 +16,7 @@ struct Middle {
 
 // Partial results side by side: several registers, whose operations do not wait for each other.
 constexpr int64_t kSums = 32;
+constexpr int64_t kFew = 8;  // elements that are faster one by one
 
 enum class Way : uint8_t { sum, largest, smallest };
 
@@ -50,6 +51,10 @@ CAIRN_INLINE void reduce_columns(const T* x, int64_t middle, int64_t inner, int6
 
 template <Way kWay, class T>
 CAIRN_INLINE T reduce_row(const T* x, int64_t count, T start) {
+  if (count < (std::is_integral_v<T> ? kSums : kFew)) {
+    for (int64_t i = 0; i < count; ++i) start = combined<kWay>(start, x[i]);
+    return start;
+  }
   T sums[kSums];
   for (T& sum : sums) sum = start;
   int64_t done = 0;

@@ -1,6 +1,7 @@
 #include "engines/cpu/widened_gradient.h"
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/slides.h"
 #include "engines/cpu/training.h"
 #include "support/memory.h"
 

@@ -292,9 +292,25 @@ std::vector<int64_t> axes_from(int64_t first, size_t rank) {
   return axes;
 }
 
+/// What torch joins to one channel, as it writes group norms of one group, before that: layouts may change there. Or null.
+Value* before_joined(Value* x) {
+  const cairn::Node* reshape = x->producer;
+  if (!x->type.is_static() || x->type.shape.rank() != 3 || x->type.shape.dims[1] != Dim(1)) return nullptr;
+  if (!reshape || !reshape->is("reshape") || !reshape->inputs[0]->type.is_static()) return nullptr;
+  const Shape& whole = reshape->inputs[0]->type.shape;
+  return whole.rank() > 1 && whole.dims[0] == x->type.shape.dims[0] ? reshape->inputs[0] : nullptr;
+}
+
 void instance_normalization(OpContext& c) {
   c.expect_inputs(3, 3);
-  Value* x = normalized(c.in[0], axes_from(2, c.rank(0)), c.real("epsilon", 1e-5f), c.b);
+  const double epsilon = c.real("epsilon", 1e-5f);
+  Value* x = before_joined(c.in[0]);
+  if (x) {
+    x = normalized(x, axes_from(1, x->type.shape.rank()), epsilon, c.b);
+    x = c.b.add("reshape", {x, c.b.ints(c.in[0]->type.shape.sizes())});
+  } else {
+    x = normalized(c.in[0], axes_from(2, c.rank(0)), epsilon, c.b);
+  }
   c.out = {c.b.add("add", {c.b.add("mul", {x, per_channel(c, c.in[1])}), per_channel(c, c.in[2])})};
 }
 

@@ -2,6 +2,9 @@
 
 import contextlib
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import exported_nets
 import numpy as np
@@ -69,3 +72,29 @@ def test_an_exported_net_with_open_axes_equals_torch(exporter, name, tmp_path):
 @pytest.mark.parametrize("open_axes", [False, True], ids=["fixed", "open"])
 def test_an_exported_net_of_another_operator_set_equals_torch(name, exporter, opset, open_axes, tmp_path):
     check(name, exporter, opset, open_axes, tmp_path)
+
+
+class Shuffled(torch.nn.Module):
+    """Groups of channels that the next layer reads in turn."""
+
+    def forward(self, x):
+        return x.view(2, 4, 5, 9, 7).transpose(1, 2).reshape(2, 20, 9, 7)
+
+
+@pytest.mark.parametrize(
+    ("layers", "dims", "most"),
+    [
+        ([torch.nn.Conv1d(6, 16, 1), torch.nn.PReLU(), torch.nn.GroupNorm(1, 16), torch.nn.Conv1d(16, 8, 3)], (2, 6, 40), 2),
+        ([torch.nn.Conv2d(6, 20, 1), torch.nn.ReLU(), Shuffled(), torch.nn.Conv2d(20, 20, 3, padding=1, groups=20)], (2, 6, 9, 7), 3),
+    ],
+    ids=["norm of one group", "shuffled channels"],
+)
+def test_convolutions_around_a_reshape_keep_channels_last(layers, dims, most, tmp_path):
+    net, x, file = torch.nn.Sequential(*layers), torch.randn(dims), tmp_path / "net.onnx"
+    torch.onnx.export(net, (x,), file, dynamo=False, opset_version=18, input_names=["x"])
+    with torch.no_grad():
+        assert difference(next(iter(cairn.load(file).run({"x": x.numpy()}).values())), net(x).numpy()) < 1e-5
+    command, made = Path(sys.executable).with_name("cairn"), tmp_path / "net.om"
+    subprocess.run([command, "convert", file, "-o", made], check=True, capture_output=True)
+    text = subprocess.run([command, "show", "--text", made], check=True, capture_output=True, text=True).stdout
+    assert text.count("= transpose ") <= most, text
