@@ -294,3 +294,69 @@ def test_the_smallest_integers_come_in_order(dtype):
     expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": rows})
     found = load(data).run({"x": rows})
     assert (found["values"] == expected[0]).all() and (found["places"] == expected[1]).all()
+
+
+def both(op, inputs, outputs=1, opset=18, **attributes):
+    """What ONNX Runtime and Cairn give for one node whose inputs are all the model's, the first of open dims; None is left out."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    feed = {name: x for name, x in zip(names, inputs) if name}
+    graph = helper.make_graph(
+        [helper.make_node(op, names, [f"y{i}" for i in range(outputs)], name="node", **attributes)],
+        "graph",
+        [
+            helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(x.dtype), [None] * x.ndim if k == "x0" else x.shape)
+            for k, x in feed.items()
+        ],
+        [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)],
+    )
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    found = load(data).run(feed)
+    return [(theirs, found[f"y{i}"]) for i, theirs in enumerate(session.run(None, feed))]
+
+
+@pytest.mark.parametrize("mode, antialias", (("linear", 0), ("linear", 1), ("cubic", 1)))  # ONNX Runtime refuses cubic without
+def test_images_of_bytes_resize_to_bytes(mode, antialias):
+    for coordinates in ("half_pixel", "asymmetric", "pytorch_half_pixel"):
+        x = RANDOM.integers(0, 256, (2, 3, 9, 7), np.uint8)
+        scales = np.array([1, 1, 1.7, 0.6], np.float32)
+        ((theirs, ours),) = both("Resize", [x, None, scales], mode=mode, antialias=antialias, coordinate_transformation_mode=coordinates)
+        apart = np.abs(theirs.astype(int) - ours)  # f32 that falls short of a whole number differs by one
+        assert ours.dtype == np.uint8 and apart.max() <= 1 and (apart > 0).mean() < 0.1
+
+
+def test_bytes_that_do_not_change_stay_as_they_are():
+    for kind in (np.uint8, np.int8):
+        x = np.broadcast_to(RANDOM.integers(np.iinfo(kind).min, 128, (1, 64, 1, 1)).astype(kind), (1, 64, 5, 5))
+        ((_, ours),) = both("Resize", [x, None, np.array([1, 1, 1.7, 2.3], np.float32)], mode="linear")
+        assert (ours == x[:, :, :1, :1]).all()
+
+
+@pytest.mark.parametrize("direction", ("reverse", "bidirectional"))
+@pytest.mark.parametrize("op, gates", (("LSTM", 4), ("GRU", 3), ("RNN", 1)))
+def test_sequences_of_their_own_lengths_run_backwards(op, gates, direction):
+    d, h, n = 2 if direction == "bidirectional" else 1, 5, 3
+    w, r, bias = weights(d, gates * h, n), weights(d, gates * h, h), weights(d, 2 * gates * h)
+    for steps, lengths in ((6, [6, 2, 1]), (4, [3, 4])):
+        inputs = [weights(steps, len(lengths), n), w, r, bias, np.array(lengths, np.int32), weights(d, len(lengths), h)]
+        for theirs, ours in both(op, inputs, 3 if op == "LSTM" else 2, opset=14, hidden_size=h, direction=direction):
+            assert np.abs(theirs - ours).max() < 1e-5
+
+
+INTEGER_VOLUMES = {
+    "plain": {},
+    "pads": {"pads": [1, 0, 2, 2, 1, 0]},
+    "strides": {"pads": [1, 1, 1, 1, 1, 1], "strides": [2, 1, 2]},
+    "dilations": {"dilations": [2, 1, 2], "strides": [2, 2, 1], "pads": [2, 1, 0, 1, 1, 1]},
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_VOLUMES)
+def test_integers_convolve_in_volumes(name):
+    def byte(*dims):
+        return RANDOM.integers(0, 256, dims, np.uint8)
+
+    for n, depth in ((1, 7), (2, 6)):
+        inputs = [byte(n, 2, depth, 6, 7), byte(4, 2, 3, 3, 3), np.array(131, np.uint8), np.array(90, np.uint8)]
+        ((theirs, ours),) = both("ConvInteger", inputs, opset=13, **INTEGER_VOLUMES[name])
+        assert ours.dtype == np.int32 and (theirs == ours).all()
