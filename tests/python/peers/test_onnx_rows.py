@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -360,3 +361,90 @@ def test_integers_convolve_in_volumes(name):
         inputs = [byte(n, 2, depth, 6, 7), byte(4, 2, 3, 3, 3), np.array(131, np.uint8), np.array(90, np.uint8)]
         ((theirs, ours),) = both("ConvInteger", inputs, opset=13, **INTEGER_VOLUMES[name])
         assert ours.dtype == np.int32 and (theirs == ours).all()
+
+
+def of_text(source, feeds, tolerance=1e-5):
+    """A model of ONNX's text form gives for each feed what ONNX Runtime gives."""
+    data = onnx.parser.parse_model(source).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    model = load(data)
+    for feed in feeds:
+        found = model.run(feed)
+        for info, theirs in zip(session.get_outputs(), session.run(None, feed)):
+            assert found[info.name].shape == theirs.shape and np.allclose(found[info.name], theirs, tolerance, tolerance)
+
+
+def test_slices_take_bounds_whose_number_only_the_run_tells():
+    """As torch's exporter writes embedding bags: bounds that are slices themselves."""
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    bag (float[N, 3] x, int64[M] offsets, int64[1] i) => (float[K, 3] y, int64[L] z) {
+      one = Constant<value = int64[1] {1}>()
+      next = Add(i, one)
+      after = Add(next, one)
+      some = Slice(offsets, i, after)
+      first = Slice(some, some_begin, some_end)
+      some_begin = Sub(one, one)
+      some_end = Identity(one)
+      last = Slice(offsets, next, after)
+      begin = Compress(first, yes)
+      end = Compress(last, yes)
+      yes = Constant<value = bool[1] {1}>()
+      y = Slice(x, begin, end)
+      z = Slice(offsets, begin, end)
+    }"""
+    offsets = np.array([0, 2, 5, 6])
+    of_text(source, [{"x": weights(7, 3), "offsets": offsets, "i": np.array([i])} for i in (0, 1, 2)])
+
+
+def test_an_expanded_number_has_the_dims_of_the_shape_that_it_follows():
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    spectrum (float[N, 8, 1] x) => (float[N, 8, 2] y) {
+      zero = Constant<value = float {0.0}>()
+      shape = Shape(x)
+      zeros = Expand(zero, shape)
+      both = Concat<axis = -1>(x, zeros)
+      y = DFT<axis = 1>(both)
+    }"""
+    of_text(source, [{"x": weights(n, 8, 1)} for n in (1, 3)], 1e-4)
+
+
+def test_a_rank_that_only_the_file_declares_is_taken_and_checked():
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    declared (float[N, 3] x, int64[P] shape, float[3, 2] w) => (float[N, 2] y) <float[A, B] t, float[D, C] u> {
+      t = Reshape(x, shape)
+      u = Transpose<perm = [1, 0]>(t)
+      y = MatMul(u, w)
+    }"""
+    x, w = weights(3, 4), weights(3, 2)
+    of_text(source.replace("[N, 3] x", "[N, M] x"), [{"x": x, "shape": np.array([3, 4]), "w": w}])
+    model = load(onnx.parser.parse_model(source.replace("[N, 3] x", "[N, M] x")).SerializeToString())
+    with pytest.raises(cairn.Error):
+        model.run({"x": x, "shape": np.array([3, 2, 2]), "w": w})
+
+
+@pytest.mark.parametrize("zero", (0, 1))
+def test_heads_stay_known_behind_shapes_that_are_computed(zero):
+    """As torch's exporter by FX graphs writes attention for grouped queries with open batches and steps."""
+    source = """<ir_version: 10, opset_import: ["" : 23]>
+    grouped (float[B, T, 32] x, float[B, T, 16] y) => (float[B, 4, T, 8] z) {
+      b = Shape<start = 0, end = 1>(x)
+      t = Shape<start = 1, end = 2>(x)
+      four = Constant<value = int64[1] {4}>()
+      two = Constant<value = int64[1] {2}>()
+      eight = Constant<value = int64[1] {8}>()
+      rest = Constant<value = int64[1] {-1}>()
+      into_four = Concat<axis = 0>(b, t, four, eight)
+      into_two = Concat<axis = 0>(b, t, two, eight)
+      q = Reshape<allowzero = ZERO>(x, into_four)
+      k = Reshape<allowzero = ZERO>(y, into_two)
+      queries = Transpose<perm = [0, 2, 1, 3]>(q)
+      keys = Transpose<perm = [0, 2, 1, 3]>(k)
+      apart = Unsqueeze(keys, two)
+      twice = Constant<value = int64[5] {1, 1, 2, 1, 1}>()
+      repeated = Expand(apart, twice)
+      after = Shape<start = 2>(keys)
+      joined = Concat<axis = 0>(b, rest, after)
+      all = Reshape<allowzero = ZERO>(repeated, joined)
+      z = Attention<is_causal = 1>(queries, all, all)
+    }""".replace("ZERO", str(zero))
+    of_text(source, [{"x": weights(b, t, 32), "y": weights(b, t, 16)} for b, t in ((2, 5), (3, 9))])
