@@ -46,12 +46,21 @@ void constant(OpContext& c) {
     c.importer().mark_narrow(c.out[0], element_type(tensor->tensor, c.importer().model()));
 }
 
+/// A number in all places of a shape, with its dims as far as they are known.
+Value* everywhere(Value* number, Value* shape, Builder& b) {
+  const auto sizes = sizes_in(shape);
+  if (!sizes || shape->type.shape.rank() != 1 || constant_of(shape) != nullptr)
+    return b.add("broadcast_to", {number, shape});
+  const Type type = Type::tensor(number->type.dtype, Shape(*sizes));
+  return b.add_node(op_named("broadcast_to"), {number, shape}, {}, {}, {type})->result();
+}
+
 void constant_of_shape(OpContext& c) {
   c.expect_inputs(1, 1);
   Tensor value = c.tensor("value").value_or(Tensor::scalar_f32(0));
   if (value.count() != 1)
     fail(ErrorKind::invalid_model, "", "attribute value has {} elements, expected 1", value.count());
-  c.out = {c.b.add("broadcast_to", {c.b.constant(value.reshaped({})), c.in[0]})};
+  c.out = {everywhere(c.b.constant(value.reshaped({})), c.in[0], c.b)};
 }
 
 void shape(OpContext& c) {
@@ -367,12 +376,7 @@ void expand(OpContext& c) {
   }
   // Both shapes may have ones where the other has more: a condition of the shape broadcasts with x on both sides.
   Value* yes = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
-  const auto sizes = sizes_in(c.in[1]);
-  Value* condition =
-      sizes && c.in[1]->type.shape.rank() == 1
-          ? c.b.add_node(op_named("broadcast_to"), {yes, c.in[1]}, {}, {}, {Type::tensor(kBool, Shape(*sizes))})
-                ->result()
-          : c.b.add("broadcast_to", {yes, c.in[1]});
+  Value* condition = everywhere(yes, c.in[1], c.b);
   c.out = {c.b.add("select", {condition, c.in[0], c.in[0]})};
 }
 

@@ -396,16 +396,17 @@ def test_slices_take_bounds_whose_number_only_the_run_tells():
     of_text(source, [{"x": weights(7, 3), "offsets": offsets, "i": np.array([i])} for i in (0, 1, 2)])
 
 
-def test_an_expanded_number_has_the_dims_of_the_shape_that_it_follows():
+@pytest.mark.parametrize("maker", ("Expand(zero, shape)", "ConstantOfShape(shape)"))
+def test_an_expanded_number_has_the_dims_of_the_shape_that_it_follows(maker):
     source = """<ir_version: 9, opset_import: ["" : 18]>
     spectrum (float[N, 8, 1] x) => (float[N, 8, 2] y) {
       zero = Constant<value = float {0.0}>()
       shape = Shape(x)
-      zeros = Expand(zero, shape)
+      zeros = MAKER
       both = Concat<axis = -1>(x, zeros)
       y = DFT<axis = 1>(both)
     }"""
-    of_text(source, [{"x": weights(n, 8, 1)} for n in (1, 3)], 1e-4)
+    of_text(source.replace("MAKER", maker), [{"x": weights(n, 8, 1)} for n in (1, 3)], 1e-4)
 
 
 def test_a_rank_that_only_the_file_declares_is_taken_and_checked():
@@ -448,3 +449,32 @@ def test_heads_stay_known_behind_shapes_that_are_computed(zero):
       z = Attention<is_causal = 1>(queries, all, all)
     }""".replace("ZERO", str(zero))
     of_text(source, [{"x": weights(b, t, 32), "y": weights(b, t, 16)} for b, t in ((2, 5), (3, 9))])
+
+
+@pytest.mark.parametrize("zero", (None, 0, 7, 128))
+def test_integers_multiply_with_constant_matrices_of_each_product(zero):
+    for kind in (np.int8, np.uint8):
+        w = numpy_helper.from_array(RANDOM.integers(np.iinfo(kind).min, np.iinfo(kind).max, (3, 24, 20)).astype(kind), "w")
+        middle = 128 if kind == np.uint8 else 0  # weights that are signed bytes once it is taken off
+        zeros = [numpy_helper.from_array(a, n) for a, n in ((np.uint8(zero), "a"), (kind(middle), "b"))] if zero is not None else []
+        node = helper.make_node("MatMulInteger", ["x", "w", *(["a", "b"] if zeros else [])], ["y"])
+        x = helper.make_tensor_value_info("x", TensorProto.UINT8, [None, 3, None, 24])
+        y = helper.make_tensor_value_info("y", TensorProto.INT32, None)
+        graph = helper.make_graph([node], "graph", [x], [y], [w, *zeros])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+        feed = {"x": RANDOM.integers(0, 256, (2, 3, 9, 24), np.uint8)}
+        (theirs,) = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feed)
+        assert (load(data).run(feed)["y"] == theirs).all()
+
+
+def test_label_encoders_of_the_first_version_go_either_way():
+    source = """<ir_version: 8, opset_import: ["" : 9, "ai.onnx.ml" : 1]>
+    labels (string[N] a, int64[N] b) => (int64[N] y, string[N] z) {
+      y = ai.onnx.ml.LabelEncoder<classes_strings = ["x", "q", "a"], default_int64 = -7>(a)
+      z = ai.onnx.ml.LabelEncoder<classes_strings = ["x", "q", "a"], default_string = "none">(b)
+    }"""
+    data = onnx.parser.parse_model(source).SerializeToString()
+    feed = {"a": np.array(["q", "a", "?", "x"], object), "b": np.array([2, 0, 9, -1])}
+    y, z = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feed)
+    found = load(data).run(feed)
+    assert found["y"].tolist() == y.tolist() and found["z"].astype(str).tolist() == z.tolist()
