@@ -112,7 +112,7 @@ std::unique_ptr<Block> body_for(Recurrence layer, const std::vector<Value*>& inp
   std::vector<Value*> next = Step(layer, b).run(b.add("gather", {layer.input, now}));
   Value* y = next[0];
   if (layer.lengths != nullptr) {
-    Value* within = b.add("less", {now, layer.lengths});
+    Value* within = layer.backwards ? b.add("less_equal", {layer.lengths, now}) : b.add("less", {now, layer.lengths});
     y = b.add("select", {within, y, zero_like(y, b)});
     for (size_t i = 0; i < next.size(); ++i) next[i] = b.add("select", {within, next[i], layer.states[i]});
   }
@@ -139,6 +139,8 @@ Sequence recur(const Recurrence& given, Builder& b) {
   Recurrence layer = given;
   if (layer.backwards) layer.input = turned(layer.input, b);
   if (layer.backwards && layer.mask != nullptr) layer.mask = turned(layer.mask, b);
+  if (layer.backwards && layer.lengths != nullptr)  // from here on: the iteration that reaches the sequence
+    layer.lengths = b.add("sub", {dim_of(layer.input, 0, b), layer.lengths});
   Value* zero = b.constant(Tensor::scalar_i64(0));
   std::vector<Value*> inputs{zero};
   inputs.insert(inputs.end(), layer.states.begin(), layer.states.end());

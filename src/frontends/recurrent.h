@@ -36,7 +36,7 @@ struct Recurrence {
   Value* kernel = nullptr;     // [hidden, gates * hidden], for the state
   Value* bias = nullptr;       // [gates * hidden] added to the state's part; may be null
   Value* peephole = nullptr;   // LSTM: [3 * hidden] for input, output and forget gate; may be null
-  Value* lengths = nullptr;    // [batch, 1] i64: later steps give 0 and keep the state; may be null
+  Value* lengths = nullptr;    // [batch, 1] i64: steps at or after it give 0 and keep the state; may be null
   Value* mask = nullptr;       // [steps, batch, 1] bool: masked steps keep the state; may be null
   bool masked_zero = false;    // masked steps give 0 instead of the result of the step before
   std::vector<Value*> states;  // [batch, hidden] at the start: hidden, and of an LSTM the cell

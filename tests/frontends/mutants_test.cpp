@@ -119,6 +119,13 @@ const Reader kReaders[] = {
        import_model(path, options);
      },
      kThorough},
+    {"CaffeBoxes", "caffe/boxes.prototxt", Reader::text,
+     [](auto& path) {
+       ImportOptions options;
+       options.weights = std::filesystem::path(path).parent_path() / "tiny.caffemodel";
+       import_model(path, options);
+     },
+     kThorough},
     {"CaffeWeights", "caffe/tiny.caffemodel", Reader::message,
      [](auto& path) {
        ImportOptions options;

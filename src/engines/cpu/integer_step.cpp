@@ -92,7 +92,8 @@ Refusal read_integer_tile(const Group& group, IntegerProblem& problem) {
                            last_dim(zero) != problem.spec.oc))
     return "zero points of the right operand are not those of channels";
   ConvSpec& spec = problem.spec;
-  const bool bytes = machine_has_dot_products() && has_signed_bytes(problem.weights(), zero);
+  // Bytes need the sums of the weights, which are made where all products share them.
+  const bool bytes = machine_has_dot_products() && problem.shared && has_signed_bytes(problem.weights(), zero);
   spec.arithmetic = bytes ? Arithmetic::bytes : Arithmetic::words;
   spec.epilogue = contraction->epilogue;
   spec.ic = (problem.channels + steps_in(spec.arithmetic) - 1) / steps_in(spec.arithmetic);

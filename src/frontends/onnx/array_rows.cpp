@@ -46,12 +46,21 @@ void constant(OpContext& c) {
     c.importer().mark_narrow(c.out[0], element_type(tensor->tensor, c.importer().model()));
 }
 
+/// A number in all places of a shape, with its dims as far as they are known.
+Value* everywhere(Value* number, Value* shape, Builder& b) {
+  const auto sizes = sizes_in(shape);
+  if (!sizes || shape->type.shape.rank() != 1 || constant_of(shape) != nullptr)
+    return b.add("broadcast_to", {number, shape});
+  const Type type = Type::tensor(number->type.dtype, Shape(*sizes));
+  return b.add_node(op_named("broadcast_to"), {number, shape}, {}, {}, {type})->result();
+}
+
 void constant_of_shape(OpContext& c) {
   c.expect_inputs(1, 1);
   Tensor value = c.tensor("value").value_or(Tensor::scalar_f32(0));
   if (value.count() != 1)
     fail(ErrorKind::invalid_model, "", "attribute value has {} elements, expected 1", value.count());
-  c.out = {c.b.add("broadcast_to", {c.b.constant(value.reshaped({})), c.in[0]})};
+  c.out = {everywhere(c.b.constant(value.reshaped({})), c.in[0], c.b)};
 }
 
 void shape(OpContext& c) {
@@ -70,6 +79,26 @@ void size(OpContext& c) {
   c.out = {known ? c.b.constant(Tensor::scalar_i64(count)) : c.b.add("size_of", c.in)};
 }
 
+/// The sizes with x's own in place of zeros; what is known of them during import stays so, symbols as if they were not 0.
+Value* copied_where_zero(OpContext& c) {
+  std::optional<size_t> free;
+  const auto sizes = sizes_in(c.in[1], &free);
+  if (!sizes || c.in[1]->type.shape.rank() != 1 || !c.in[0]->type.shape.ranked || sizes->size() > kMostRank)
+    return c.in[1];
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    const Dim& size = (*sizes)[i];
+    const auto at = static_cast<int64_t>(i);
+    Value* part = free == i ? c.b.ints({-1}) : part_of(c.in[1], at, at + 1, c.b);
+    if (free != i && size.symbol == nullptr && !(size.known() && size.size > 0)) {
+      Value* own = i < c.rank(0) ? dim_of(c.in[0], i, c.b) : c.b.ints({0});
+      part = c.b.add("select", {c.b.add("equal", {part, c.b.constant(Tensor::scalar_i64(0))}), own, part});
+    }
+    parts.push_back(part);
+  }
+  return joined(parts, c.b);
+}
+
 /// 0 copies a dim of the input unless `allowzero`.
 void reshape(OpContext& c) {
   if (c.opset < 5) c.in = {c.in[0], c.b.ints(c.integers("shape"))};
@@ -77,16 +106,7 @@ void reshape(OpContext& c) {
   bool copies = c.integer("allowzero", 0) == 0;
   auto known = c.constant(1);
   if (!known || !copies) {
-    Value* sizes = c.in[1];
-    const Shape& length = sizes->type.shape;
-    if (copies && length.known() && length.rank() == 1 && c.in[0]->type.shape.ranked) {
-      std::vector<Value*> own;
-      for (size_t i = 0; i < static_cast<size_t>(length.sizes()[0]) && i < kMostRank; ++i)
-        own.push_back(i < c.rank(0) ? dim_of(c.in[0], i, c.b) : c.b.ints({0}));
-      Value* is_zero = c.b.add("equal", {sizes, c.b.constant(Tensor::scalar_i64(0))});
-      sizes = c.b.add("select", {is_zero, joined(own, c.b), sizes});
-    }
-    c.out = {folded(c.b.add("reshape", {c.in[0], sizes}), c.b)};
+    c.out = {reshape_by(c.in[0], copies ? copied_where_zero(c) : c.in[1], c.b)};
     return;
   }
   std::vector<int64_t> sizes = c.constant_integers(1, "the shape");
@@ -205,6 +225,26 @@ Value* strided(OpContext& c, Value* x, size_t axis, Value* begin, Value* end, Va
   return b.add("gather", {x, places}, {{"axis", static_cast<int64_t>(axis)}});
 }
 
+/// How many axes a slice cuts, as far as one of its vectors tells. At most one where x has one dim.
+std::optional<int64_t> count_of_bounds(const OpContext& c) {
+  for (size_t i = 1; i < 5; ++i)
+    if (c.given(i) && c.in[i]->type.shape.known() && c.in[i]->type.shape.rank() == 1)
+      return c.in[i]->type.shape.dims[0].size;
+  return c.rank(0) == 1 ? std::optional<int64_t>(1) : std::nullopt;
+}
+
+/// Bounds whose number is known only in a run: as many as the others, or, where none is known, of the first axes, with `rest` for the others.
+Value* bounds_of(OpContext& c, size_t input, int64_t rest) {
+  Value* given = c.in[input];
+  if (given->type.shape.known()) return given;
+  if (const auto count = count_of_bounds(c)) return c.b.add("reshape", {given, c.b.ints({*count})});
+  if (c.given(3) || c.given(4)) c.refuse("starts, ends, axes and steps have no known length");
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  Value* all = c.b.ints(std::vector<int64_t>(c.rank(0), rest));
+  Value* first = part_of(joined({c.b.add("reshape", {given, c.b.ints({-1})}), all}, c.b), 0, rank, c.b);
+  return c.b.add("reshape", {first, c.b.ints({rank})});
+}
+
 /// Attributes up to operator set 9, inputs from 10 on.
 void slice(OpContext& c) {
   c.expect_inputs(1, 5);
@@ -215,8 +255,8 @@ void slice(OpContext& c) {
     ends = c.b.ints(c.integers("ends"));
   } else {
     c.expect_inputs(3, 5);
-    begins = c.in[1];
-    ends = c.in[2];
+    begins = bounds_of(c, 1, 0);
+    ends = bounds_of(c, 2, kToTheEnd);
   }
   const Shape& length = begins->type.shape;
   if (!length.known() || length.rank() != 1 || ends->type.shape != length)
@@ -336,7 +376,7 @@ void expand(OpContext& c) {
   }
   // Both shapes may have ones where the other has more: a condition of the shape broadcasts with x on both sides.
   Value* yes = c.b.constant(Tensor::of<uint8_t>(kBool, {}, {1}));
-  Value* condition = c.b.add("broadcast_to", {yes, c.in[1]});
+  Value* condition = everywhere(yes, c.in[1], c.b);
   c.out = {c.b.add("select", {condition, c.in[0], c.in[0]})};
 }
 

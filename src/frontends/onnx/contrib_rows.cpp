@@ -149,8 +149,9 @@ void mask_keys(OpContext& c, Heads& heads, size_t input) {
     mask = rank == 2 ? expand_dims(mask, {1, 2}, b) : expand_dims(mask, {1}, b);
     return require(c, heads, b.add("greater", {mask, b.constant(Tensor::scalar_i64(0))}));
   }
+  if (rank != 1) c.refuse("a mask of {} dims is not supported", rank);
   const Dim own = mask->type.shape.dims[0], batch = heads.query->type.shape.dims[0];
-  if (rank != 1 || (own.known() && batch.known() && own != batch)) c.refuse("a mask of {} dims is not supported", rank);
+  if (own.known() && batch.known() && own != batch) c.refuse("a mask of {} sequences for {}", own.size, batch.size);
   require(c, heads, b.add("less", {places(heads, nullptr, b).second, reshape_to(mask, {{-1, 0}, {1}, {1}, {1}}, b)}));
 }
 

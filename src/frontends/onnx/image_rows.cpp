@@ -238,7 +238,7 @@ Value* new_size(OpContext& c, Value* x, const Resampling& how) {
 }
 
 /// Adds dims of 1 to images with fewer dims: before their last two, or next to their last one. Null for other images.
-Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
+Value* as_image(OpContext& c, Value* x, Resampling& how, std::vector<int64_t>& added) {
   const size_t rank = c.rank(0);
   if (rank < 2 || rank > 4) return nullptr;
   if (rank == 2) added = {0, 1};
@@ -248,7 +248,7 @@ Value* as_image(OpContext& c, Resampling& how, std::vector<int64_t>& added) {
     if (!how.scales.empty()) how.scales.insert(how.scales.begin() + axis, 1);
     if (!how.sizes.empty()) how.sizes.insert(how.sizes.begin() + axis, 1);
   }
-  return added.empty() ? c.in[0] : expand_dims(c.in[0], added, c.b);
+  return added.empty() ? x : expand_dims(x, added, c.b);
 }
 
 /// Images with the channels last; null where resize2d does not apply.
@@ -265,9 +265,9 @@ Value* resized(OpContext& c, Value* x, const Resampling& how, const Attributes& 
   return y;
 }
 
-Value* resized_image(OpContext& c, Resampling how, const Attributes& attributes) {
+Value* resized_image(OpContext& c, Value* x, Resampling how, const Attributes& attributes) {
   std::vector<int64_t> added;
-  Value* x = as_image(c, how, added);
+  x = as_image(c, x, how, added);
   if (x == nullptr) return nullptr;
   const bool channels_last = how.changes(x, 1) && !how.changes(x, 3);
   for (size_t axis : {size_t{0}, channels_last ? size_t{3} : size_t{1}})
@@ -284,10 +284,10 @@ Value* resized_image(OpContext& c, Resampling how, const Attributes& attributes)
 }
 
 /// Volumes of known dims: as images of one column along the depth, then slice by slice.
-Value* resized_volume(OpContext& c, Resampling how, const Attributes& attributes) {
-  if (how.wanted || !c.in[0]->type.is_static() || how.changes(c.in[0], 0) || how.changes(c.in[0], 1)) return nullptr;
+Value* resized_volume(OpContext& c, Value* x, Resampling how, const Attributes& attributes) {
+  if (how.wanted || !x->type.is_static() || how.changes(x, 0) || how.changes(x, 1)) return nullptr;
   how.transpose({0, 2, 3, 4, 1});
-  Value* x = transposed(c.in[0], {0, 2, 3, 4, 1}, c.b);
+  x = transposed(x, {0, 2, 3, 4, 1}, c.b);
   const auto dims = x->type.shape.sizes();
   Resampling depth, slices;
   if (!how.scales.empty())
@@ -308,9 +308,12 @@ Value* resized_volume(OpContext& c, Resampling how, const Attributes& attributes
 void resize(OpContext& c) {
   const std::optional<Resampling> how = resampling(c);
   const std::optional<Attributes> attributes = sampling(c);
-  Value* y = nullptr;
+  const DType dtype = c.in[0]->type.dtype;
+  const bool integers = dtype.is_integer() && c.text("mode", "nearest") != "nearest";
+  Value *x = integers ? cast_to(c.in[0], kF32, c.b) : c.in[0], *y = nullptr;
   if (how && attributes)
-    y = c.rank(0) == 5 ? resized_volume(c, *how, *attributes) : resized_image(c, *how, *attributes);
+    y = c.rank(0) == 5 ? resized_volume(c, x, *how, *attributes) : resized_image(c, x, *how, *attributes);
+  if (y && integers) y = cast_to(whole_numbers(y, dtype, false, c.b), dtype, c.b);
   c.out = {y ? y : resampled(c)};
 }
 

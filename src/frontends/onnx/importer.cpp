@@ -214,6 +214,31 @@ void Importer::import_node(const Node& node, Names& names) {
   builder.sources = before;
 }
 
+/// What `make` gives; where it refuses, with the ranks that the file declares for inputs of unknown rank, which a run checks.
+std::vector<Value*> Importer::with_declared_ranks(const Node& node, std::vector<Value*> inputs, Names& names,
+                                                  const Unknowns::Build& make) {
+  try {
+    return make(inputs);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unsupported || !names.prefix.empty()) throw;
+    Builder& b = *names.builder;
+    bool any = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Value*& x = inputs[i];
+      const auto info = infos_.find(node.inputs[i]);
+      if (x == nullptr || !x->type.is_tensor() || x->type.shape.ranked || info == infos_.end() || !info->second->ranked)
+        continue;
+      const size_t rank = info->second->dims.size();
+      Value* sizes = b.add("reshape", {b.add("shape_of", {x}), b.ints({static_cast<int64_t>(rank)})});
+      const Type type = Type::tensor(x->type.dtype, Shape(std::vector<Dim>(rank)));
+      x = b.add_node(op_named("reshape"), {x, sizes}, {}, {}, {type})->result();
+      any = true;
+    }
+    if (!any) throw;
+  }
+  return make(inputs);
+}
+
 bool Importer::build(const Row& row, const Node& node, const std::string& name, std::vector<Value*> inputs,
                      Names& names) {
   const int64_t version = opset(names.frame, node.domain);
@@ -239,7 +264,7 @@ bool Importer::build(const Row& row, const Node& node, const std::string& name, 
   const size_t guessed = guessed_graphs_;
   std::vector<Value*> results;
   try {
-    results = unknown ? unknowns_.results(inputs, calls, make) : make(std::move(inputs));
+    results = unknown ? unknowns_.results(inputs, calls, make) : with_declared_ranks(node, inputs, names, make);
   } catch (const Error&) {
     if (guessed == guessed_graphs_) throw;  // else a stand-in may be the cause
   }

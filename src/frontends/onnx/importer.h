@@ -197,6 +197,8 @@ class Importer {
   void call_function(const Function& function, const Node& node, Names& names, const std::string& name,
                      const std::vector<Value*>& inputs);
   void import_nodes(const std::vector<Node>& nodes, Names& names, const std::vector<std::string_view>& outputs);
+  std::vector<Value*> with_declared_ranks(const Node& node, std::vector<Value*> inputs, Names& names,
+                                          const Unknowns::Build& make);
   void record(const Node& node, const std::vector<Value*>& results, Names& names);
   int64_t opset(const Frame* frame, std::string_view domain) const;
 

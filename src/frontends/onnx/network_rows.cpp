@@ -495,8 +495,8 @@ Value* convolved(OpContext& c, Value* x, Value* kernel, Value* bias, const std::
                         {"groups", c.integer("group", 1)}};
   image.set_padding(attributes);
   std::vector<Value*> operands{image.in(x), image.kernel(kernel)};
+  if (image.deep() && !zeros.empty()) return image.out(integer_volume(c, operands[0], operands[1], zeros, attributes));
   operands.insert(operands.end(), zeros.begin(), zeros.end());
-  if (image.deep() && !zeros.empty()) c.refuse("integers in volumes are not supported");
   const char* op = image.deep() ? "conv3d" : zeros.empty() ? "conv2d" : "conv2d_integer";
   Value* y = c.b.add(op, operands, attributes);
   return image.out(bias ? c.b.add("add", {y, bias}) : y);

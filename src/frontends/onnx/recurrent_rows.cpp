@@ -47,7 +47,6 @@ class Layer {
     clip_ = c.real("clip", 0);
     if (!(clip_ >= 0)) fail(ErrorKind::invalid_model, "", "clip is {}", clip_);
     if (c.integer("input_forget", 0) != 0) c.refuse("input_forget is not supported");
-    if (c.given(4) && direction_ != "forward") c.refuse("sequence_lens in a reverse direction are not supported");
     directions_ = direction_ == "bidirectional" ? 2 : 1;
     activations_ = activations(c, kind, directions_);
     batch_first_ = c.integer("layout", 0) != 0;

@@ -2,6 +2,7 @@
 // filters that widen with the step. Each axis is one product with a matrix of weights.
 #include "frontends/onnx/resample.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontends/fold.h"
@@ -31,13 +32,18 @@ class Resampler {
   Value* run() {
     Value* x = c_.in[0];
     const DType dtype = x->type.dtype;
-    if (mode_ != "nearest" && !dtype.is_float()) x = cast_to(x, kF32, b_);
-    for (const Axis& axis : axes()) {
+    const bool integers = mode_ != "nearest" && dtype.is_integer(), smooth = c_.integer("antialias", 0) != 0;
+    if (integers) x = cast_to(x, kF32, b_);
+    std::vector<Axis> all = axes();
+    std::reverse(all.begin(), all.end());  // ONNX Runtime rounds integers after each axis, the last one first
+    for (const Axis& axis : all) {
       const Tensor *scale = constant_of(axis.scale), *in = constant_of(axis.in), *out = constant_of(axis.out);
       const bool same_size = in && out ? in->as_i64() == out->as_i64() : out == nullptr && in == nullptr;
       if (scale && scale->as_f64()[0] == 1 && same_size && !axis.begin) continue;
       x = along(x, axis);
+      if (integers && smooth) x = whole_numbers(x, dtype, true, b_);
     }
+    if (integers && !smooth) x = whole_numbers(x, dtype, false, b_);
     return cast_to(x, dtype, b_);
   }
 
@@ -190,6 +196,16 @@ class Resampler {
 };
 
 }  // namespace
+
+Value* whole_numbers(Value* x, DType dtype, bool nearest, Builder& b) {
+  constexpr double kSlack = 1.0 / 4096;  // sums of f32 fall short of whole numbers by less
+  const Var y(b, x);
+  Var whole = nearest ? (y + 0.5).apply("floor") : sign(y) * (abs(y) + kSlack).apply("floor");
+  if (dtype.bits > 16) return whole.value;
+  const double low = dtype.kind == DType::Kind::signed_int ? -std::exp2(dtype.bits - 1) : 0,
+               high = low + std::exp2(dtype.bits) - 1;
+  return whole.apply("clip", {}, {{"low", low}, {"high", high}}).value;
+}
 
 Value* resampled(OpContext& c) { return Resampler(c).run(); }
 

@@ -133,7 +133,15 @@ std::vector<int64_t> sorted_places(const Tensor& keys) {
 void label_encoder(OpContext& c) {
   c.expect_inputs(1, 1);
   Builder& b = c.b;
-  const auto keys = list_of(c, "keys"), values = list_of(c, "values");
+  auto keys = list_of(c, "classes"), values = list_of(c, "values");
+  if (keys) {  // version 1: texts and their places, either way
+    std::vector<int64_t> places(static_cast<size_t>(keys->count()));
+    std::iota(places.begin(), places.end(), int64_t{0});
+    values = Tensor::of_i64(places);
+    if (c.in[0]->type.dtype != kString) std::swap(keys, values);
+  } else {
+    keys = list_of(c, "keys");
+  }
   if (!keys || !values || keys->count() != values->count() || keys->count() == 0)
     c.refuse("needs as many keys as values, and one at least");
   if (keys->dtype() != c.in[0]->type.dtype)

@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import cairn
 
@@ -105,3 +105,15 @@ def test_an_operator_equals_that_of_onnx_runtime(case, fixed, tmp_path):
     found = cairn.load(file).run(feeds)
     for name, right in zip([name for name in names if name], theirs, strict=True):
         np.testing.assert_allclose(found[name], right, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_a_mask_that_is_a_number_is_refused(tmp_path):
+    node = helper.make_node("Attention", ["x", "w", "b", "m"], ["y"], domain="com.microsoft", num_heads=2)
+    shapes = {"x": [1, 5, 8], "w": [8, 24], "b": [24], "m": []}
+    inputs = [helper.make_tensor_value_info(k, TensorProto.INT32 if k == "m" else TensorProto.FLOAT, v) for k, v in shapes.items()]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")])
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
+    file = tmp_path / "m.onnx"
+    file.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
+    with pytest.raises(cairn.Error, match="a mask of 0 dims is not supported"):
+        cairn.load(file)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -294,3 +295,186 @@ def test_the_smallest_integers_come_in_order(dtype):
     expected = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, {"x": rows})
     found = load(data).run({"x": rows})
     assert (found["values"] == expected[0]).all() and (found["places"] == expected[1]).all()
+
+
+def both(op, inputs, outputs=1, opset=18, **attributes):
+    """What ONNX Runtime and Cairn give for one node whose inputs are all the model's, the first of open dims; None is left out."""
+    names = [f"x{i}" if x is not None else "" for i, x in enumerate(inputs)]
+    feed = {name: x for name, x in zip(names, inputs) if name}
+    graph = helper.make_graph(
+        [helper.make_node(op, names, [f"y{i}" for i in range(outputs)], name="node", **attributes)],
+        "graph",
+        [
+            helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(x.dtype), [None] * x.ndim if k == "x0" else x.shape)
+            for k, x in feed.items()
+        ],
+        [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)],
+    )
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    found = load(data).run(feed)
+    return [(theirs, found[f"y{i}"]) for i, theirs in enumerate(session.run(None, feed))]
+
+
+@pytest.mark.parametrize("mode, antialias", (("linear", 0), ("linear", 1), ("cubic", 1)))  # ONNX Runtime refuses cubic without
+def test_images_of_bytes_resize_to_bytes(mode, antialias):
+    for coordinates in ("half_pixel", "asymmetric", "pytorch_half_pixel"):
+        x = RANDOM.integers(0, 256, (2, 3, 9, 7), np.uint8)
+        scales = np.array([1, 1, 1.7, 0.6], np.float32)
+        ((theirs, ours),) = both("Resize", [x, None, scales], mode=mode, antialias=antialias, coordinate_transformation_mode=coordinates)
+        apart = np.abs(theirs.astype(int) - ours)  # f32 that falls short of a whole number differs by one
+        assert ours.dtype == np.uint8 and apart.max() <= 1 and (apart > 0).mean() < 0.1
+
+
+def test_bytes_that_do_not_change_stay_as_they_are():
+    for kind in (np.uint8, np.int8):
+        x = np.broadcast_to(RANDOM.integers(np.iinfo(kind).min, 128, (1, 64, 1, 1)).astype(kind), (1, 64, 5, 5))
+        ((_, ours),) = both("Resize", [x, None, np.array([1, 1, 1.7, 2.3], np.float32)], mode="linear")
+        assert (ours == x[:, :, :1, :1]).all()
+
+
+@pytest.mark.parametrize("direction", ("reverse", "bidirectional"))
+@pytest.mark.parametrize("op, gates", (("LSTM", 4), ("GRU", 3), ("RNN", 1)))
+def test_sequences_of_their_own_lengths_run_backwards(op, gates, direction):
+    d, h, n = 2 if direction == "bidirectional" else 1, 5, 3
+    w, r, bias = weights(d, gates * h, n), weights(d, gates * h, h), weights(d, 2 * gates * h)
+    for steps, lengths in ((6, [6, 2, 1]), (4, [3, 4])):
+        inputs = [weights(steps, len(lengths), n), w, r, bias, np.array(lengths, np.int32), weights(d, len(lengths), h)]
+        for theirs, ours in both(op, inputs, 3 if op == "LSTM" else 2, opset=14, hidden_size=h, direction=direction):
+            assert np.abs(theirs - ours).max() < 1e-5
+
+
+INTEGER_VOLUMES = {
+    "plain": {},
+    "pads": {"pads": [1, 0, 2, 2, 1, 0]},
+    "strides": {"pads": [1, 1, 1, 1, 1, 1], "strides": [2, 1, 2]},
+    "dilations": {"dilations": [2, 1, 2], "strides": [2, 2, 1], "pads": [2, 1, 0, 1, 1, 1]},
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_VOLUMES)
+def test_integers_convolve_in_volumes(name):
+    def byte(*dims):
+        return RANDOM.integers(0, 256, dims, np.uint8)
+
+    for n, depth in ((1, 7), (2, 6)):
+        inputs = [byte(n, 2, depth, 6, 7), byte(4, 2, 3, 3, 3), np.array(131, np.uint8), np.array(90, np.uint8)]
+        ((theirs, ours),) = both("ConvInteger", inputs, opset=13, **INTEGER_VOLUMES[name])
+        assert ours.dtype == np.int32 and (theirs == ours).all()
+
+
+def of_text(source, feeds, tolerance=1e-5):
+    """A model of ONNX's text form gives for each feed what ONNX Runtime gives."""
+    data = onnx.parser.parse_model(source).SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    model = load(data)
+    for feed in feeds:
+        found = model.run(feed)
+        for info, theirs in zip(session.get_outputs(), session.run(None, feed)):
+            assert found[info.name].shape == theirs.shape and np.allclose(found[info.name], theirs, tolerance, tolerance)
+
+
+def test_slices_take_bounds_whose_number_only_the_run_tells():
+    """As torch's exporter writes embedding bags: bounds that are slices themselves."""
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    bag (float[N, 3] x, int64[M] offsets, int64[1] i) => (float[K, 3] y, int64[L] z) {
+      one = Constant<value = int64[1] {1}>()
+      next = Add(i, one)
+      after = Add(next, one)
+      some = Slice(offsets, i, after)
+      first = Slice(some, some_begin, some_end)
+      some_begin = Sub(one, one)
+      some_end = Identity(one)
+      last = Slice(offsets, next, after)
+      begin = Compress(first, yes)
+      end = Compress(last, yes)
+      yes = Constant<value = bool[1] {1}>()
+      y = Slice(x, begin, end)
+      z = Slice(offsets, begin, end)
+    }"""
+    offsets = np.array([0, 2, 5, 6])
+    of_text(source, [{"x": weights(7, 3), "offsets": offsets, "i": np.array([i])} for i in (0, 1, 2)])
+
+
+@pytest.mark.parametrize("maker", ("Expand(zero, shape)", "ConstantOfShape(shape)"))
+def test_an_expanded_number_has_the_dims_of_the_shape_that_it_follows(maker):
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    spectrum (float[N, 8, 1] x) => (float[N, 8, 2] y) {
+      zero = Constant<value = float {0.0}>()
+      shape = Shape(x)
+      zeros = MAKER
+      both = Concat<axis = -1>(x, zeros)
+      y = DFT<axis = 1>(both)
+    }"""
+    of_text(source.replace("MAKER", maker), [{"x": weights(n, 8, 1)} for n in (1, 3)], 1e-4)
+
+
+def test_a_rank_that_only_the_file_declares_is_taken_and_checked():
+    source = """<ir_version: 9, opset_import: ["" : 18]>
+    declared (float[N, 3] x, int64[P] shape, float[3, 2] w) => (float[N, 2] y) <float[A, B] t, float[D, C] u> {
+      t = Reshape(x, shape)
+      u = Transpose<perm = [1, 0]>(t)
+      y = MatMul(u, w)
+    }"""
+    x, w = weights(3, 4), weights(3, 2)
+    of_text(source.replace("[N, 3] x", "[N, M] x"), [{"x": x, "shape": np.array([3, 4]), "w": w}])
+    model = load(onnx.parser.parse_model(source.replace("[N, 3] x", "[N, M] x")).SerializeToString())
+    with pytest.raises(cairn.Error):
+        model.run({"x": x, "shape": np.array([3, 2, 2]), "w": w})
+
+
+@pytest.mark.parametrize("zero", (0, 1))
+def test_heads_stay_known_behind_shapes_that_are_computed(zero):
+    """As torch's exporter by FX graphs writes attention for grouped queries with open batches and steps."""
+    source = """<ir_version: 10, opset_import: ["" : 23]>
+    grouped (float[B, T, 32] x, float[B, T, 16] y) => (float[B, 4, T, 8] z) {
+      b = Shape<start = 0, end = 1>(x)
+      t = Shape<start = 1, end = 2>(x)
+      four = Constant<value = int64[1] {4}>()
+      two = Constant<value = int64[1] {2}>()
+      eight = Constant<value = int64[1] {8}>()
+      rest = Constant<value = int64[1] {-1}>()
+      into_four = Concat<axis = 0>(b, t, four, eight)
+      into_two = Concat<axis = 0>(b, t, two, eight)
+      q = Reshape<allowzero = ZERO>(x, into_four)
+      k = Reshape<allowzero = ZERO>(y, into_two)
+      queries = Transpose<perm = [0, 2, 1, 3]>(q)
+      keys = Transpose<perm = [0, 2, 1, 3]>(k)
+      apart = Unsqueeze(keys, two)
+      twice = Constant<value = int64[5] {1, 1, 2, 1, 1}>()
+      repeated = Expand(apart, twice)
+      after = Shape<start = 2>(keys)
+      joined = Concat<axis = 0>(b, rest, after)
+      all = Reshape<allowzero = ZERO>(repeated, joined)
+      z = Attention<is_causal = 1>(queries, all, all)
+    }""".replace("ZERO", str(zero))
+    of_text(source, [{"x": weights(b, t, 32), "y": weights(b, t, 16)} for b, t in ((2, 5), (3, 9))])
+
+
+@pytest.mark.parametrize("zero", (None, 0, 7, 128))
+def test_integers_multiply_with_constant_matrices_of_each_product(zero):
+    for kind in (np.int8, np.uint8):
+        w = numpy_helper.from_array(RANDOM.integers(np.iinfo(kind).min, np.iinfo(kind).max, (3, 24, 20)).astype(kind), "w")
+        middle = 128 if kind == np.uint8 else 0  # weights that are signed bytes once it is taken off
+        zeros = [numpy_helper.from_array(a, n) for a, n in ((np.uint8(zero), "a"), (kind(middle), "b"))] if zero is not None else []
+        node = helper.make_node("MatMulInteger", ["x", "w", *(["a", "b"] if zeros else [])], ["y"])
+        x = helper.make_tensor_value_info("x", TensorProto.UINT8, [None, 3, None, 24])
+        y = helper.make_tensor_value_info("y", TensorProto.INT32, None)
+        graph = helper.make_graph([node], "graph", [x], [y], [w, *zeros])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+        feed = {"x": RANDOM.integers(0, 256, (2, 3, 9, 24), np.uint8)}
+        (theirs,) = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feed)
+        assert (load(data).run(feed)["y"] == theirs).all()
+
+
+def test_label_encoders_of_the_first_version_go_either_way():
+    source = """<ir_version: 8, opset_import: ["" : 9, "ai.onnx.ml" : 1]>
+    labels (string[N] a, int64[N] b) => (int64[N] y, string[N] z) {
+      y = ai.onnx.ml.LabelEncoder<classes_strings = ["x", "q", "a"], default_int64 = -7>(a)
+      z = ai.onnx.ml.LabelEncoder<classes_strings = ["x", "q", "a"], default_string = "none">(b)
+    }"""
+    data = onnx.parser.parse_model(source).SerializeToString()
+    feed = {"a": np.array(["q", "a", "?", "x"], object), "b": np.array([2, 0, 9, -1])}
+    y, z = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"]).run(None, feed)
+    found = load(data).run(feed)
+    assert found["y"].tolist() == y.tolist() and found["z"].astype(str).tolist() == z.tolist()
