@@ -424,6 +424,9 @@ typedef struct CairnRunOptions {
   const CairnCancel* cancel; /* NULL: none; asked between steps, and within large ones */
   int64_t
       step; /* the host's number of the step that the run is part of, for profiles; 0: the run is a step of its own */
+  int32_t (*interrupted)(
+      void* user); /* NULL: none; called about twenty times a second on this thread: other than 0 cancels the run */
+  void* interrupted_user;
 } CairnRunOptions;
 
 /* Runs the model once. Inputs are in the model's order; strided views are copied, other inputs are read in place. */

@@ -93,6 +93,8 @@ void load_op_library(const std::string& given) {
   const fs::path path = fs::canonical(expand_home(given), none);
   if (none) fail(ErrorKind::not_found, given, "there is no such library of operators");
   if (loaded.contains(path.string())) return;
+  if (!fs::is_regular_file(path, none))  // opening a pipe would wait for its writer
+    fail(ErrorKind::invalid_argument, given, "is no file that a library of operators could be in");
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) fail(ErrorKind::invalid_argument, given, "cannot be loaded: {}", dlerror());
   register_rows(handle, path.string());  // the library is never unloaded, since rows live as long as the process

@@ -89,6 +89,8 @@ RunSetup::RunSetup(const Module& module, const CairnRunOptions* given) {
   }
   if (options.observe) options_.observer = &watcher_.emplace(module, options.observe, options.observe_user);
   if (options.cancel) options_.cancel = &options.cancel->flag;
+  question_ = {options.interrupted, options.interrupted_user};
+  if (question_.asked) interruption_.emplace(StopRequest{.interrupted = &Question::ask, .user = &question_});
   options_.observer = watch_.emplace(module, options.step, options_.observer).observer();
 }
 

@@ -5,6 +5,7 @@
 
 #include "capi/handles.h"
 #include "observe/watch.h"
+#include "support/stop.h"
 
 namespace cairn::capi {
 
@@ -51,7 +52,18 @@ class RunSetup {
   const RunOptions& options() const { return options_; }
 
  private:
+  struct Question {
+    int32_t (*asked)(void* user) = nullptr;
+    void* user = nullptr;
+    static bool ask(void* self) {
+      const auto& question = *static_cast<Question*>(self);
+      return question.asked(question.user) != 0;
+    }
+  };
+
   RunOptions options_;
+  Question question_;
+  std::optional<StopScope> interruption_;  // around the run
   Lent lent_;
   std::optional<Watcher> watcher_;
   std::optional<RunWatch> watch_;

@@ -1,14 +1,13 @@
 #include "comm/options.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "support/error.h"
+#include "support/files.h"
 #include "support/json_fault.h"
 
 namespace cairn::comm {
@@ -162,11 +161,7 @@ std::vector<std::string> hosts_of(const Json& table) {
 }  // namespace
 
 RankTable read_rank_table(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) fail(ErrorKind::io, path, "the rank table cannot be read");
-  const Json table = parse(text.str(), path.c_str());
+  const Json table = parse(read_file(path), path.c_str());
   if (table.contains("status") && table["status"] != "completed")
     fail(ErrorKind::invalid_argument, path, "the status of the rank table is {}, expected \"completed\"",
          table["status"].dump());

@@ -96,6 +96,7 @@ class TreeReader {
       read_folder();
     } else {
       add_file(fs::path(tree_.root), fs::path(tree_.root).filename().string(), steps_[""], true);
+      require_readable(steps_[""]);
     }
     finish();
     return std::move(tree_);
@@ -103,6 +104,15 @@ class TreeReader {
 
  private:
   using Ops = std::map<std::string, DumpedOp>;  // by what makes an execution of an operator one
+
+  /// A damaged file among others is one operator that differs; the only one leaves nothing to compare.
+  static void require_readable(const Ops& ops) {
+    for (const auto& [key, op] : ops) {
+      if (!op.fault.empty()) throw Error(ErrorKind::io, "", op.fault);
+      for (const TensorSource& source : op.tensors)
+        if (source.kind == TensorSource::Kind::npy) read_npy(source.path);
+    }
+  }
 
   void read_folder() {
     std::vector<fs::path> files;

@@ -53,7 +53,7 @@ struct DumpTree {
 
 /// A folder, or one .npy, .npz or DumpData file. Where most .npy files of a folder are not named as dumps are, each is called
 /// by its path in the folder. `version` of DumpData: 1, 2 or 0 to find out. Files that are damaged
-/// are kept with their fault. Throws Error not_found, io.
+/// are kept with their fault, but the only one. Throws Error not_found, io.
 DumpTree read_tree(const std::string& root, int version = 0);
 
 struct LoadedTensor {

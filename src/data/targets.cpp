@@ -166,7 +166,7 @@ class FolderTarget : public Target {
     image_ = place(from, {"image", "data"});
     label_ = place(from, {"label", "fine_label"});
     fs::remove_all(part_, error);
-    make_folder(part_);
+    make_folders(part_);
   }
   ~FolderTarget() override {
     std::error_code error;
@@ -182,11 +182,6 @@ class FolderTarget : public Target {
 
  protected:
   virtual void finish() {}
-  static void make_folder(const std::string& path) {
-    std::error_code error;
-    fs::create_directories(path, error);
-    if (error) fail(ErrorKind::io, path, "cannot be made: {}", reason(error.value()));
-  }
   static size_t place(const OpenedData& from, std::initializer_list<const char*> names) {
     const std::vector<std::string>& have = from.source->columns;
     for (const char* name : names)
@@ -212,7 +207,7 @@ class ImagesTarget : public FolderTarget {
     const fs::path file = fs::path(part_) / name_of_row(row, pixels || bytes.starts_with("\x89PNG") ? ".png"
                                                              : bytes.starts_with("BM")              ? ".bmp"
                                                                                                     : ".jpg");
-    make_folder(file.parent_path().string());
+    make_folders(file.parent_path().string());
     PartFile written(file.string(), false);
     written.write(bytes);
     written.commit();

@@ -135,9 +135,7 @@ std::string to_text(const Result& result) {
 }
 
 void write_reproducer(const Culprit& culprit, const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, folder, "cannot be made: {}", reason(error.value()));
+  make_folders(folder);
   auto at = [&](const char* name) { return (fs::path(folder) / name).string(); };
   write_file(at("operator.txt"), print(culprit.program).text);
   write_om(culprit.program, {}, at("operator.om"));

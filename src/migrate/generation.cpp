@@ -148,7 +148,8 @@ void weigh_import(Evidence& found, const Module& module, const Import& import) {
   found.tensorflow = found.tensorflow || ours || platform;
   if (asks_for_names(module, import.statement)) return;
   // What an earlier run has imported speaks as what it took the place of.
-  if (import.module.starts_with("npu_bridge") || import.module.starts_with("npu_device.compat.v1"))
+  const bool both = import.module == "npu_bridge.estimator.npu.npu_callbacks";
+  if ((import.module.starts_with("npu_bridge") && !both) || import.module.starts_with("npu_device.compat.v1"))
     found.platform = 1;
   else if (import.module.starts_with("npu_device") && !found.platform)
     found.platform = 2;
@@ -438,9 +439,7 @@ void settle_distribution(const Project& project, const Options& options, const s
   struct Users {
     bool any = false, horovod = false, strategy = false;
   };
-  auto uses_strategy = [&](size_t i) {  // the rules of strategies are those of the first interface
-    return facts.files[i].tf == 1 && evidence[i].strategies;
-  };
+  auto uses_strategy = [&](size_t i) { return facts.files[i].tf && evidence[i].strategies; };
   auto uses_horovod = [&](size_t i) { return facts.files[i].tf && evidence[i].horovod; };
   auto one_of = [](bool horovod_, bool strategy) { return horovod_ ? horovod : strategy ? tf_strategy : none; };
   std::vector<Users> users(evidence.size());

@@ -1,14 +1,18 @@
 // The spreadsheet of API uses, and reading such spreadsheets (and CSV) back as a list of classes.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <map>
 
 #include "migrate/reports.h"
 #include "support/error.h"
+#include "support/fault.h"
 #include "support/files.h"
 #ifdef CAIRN_HAVE_XLSX
 #include <xlsxwriter.h>
@@ -16,12 +20,33 @@
 
 namespace cairn::migrate {
 
+#ifdef CAIRN_HAVE_XLSX
+namespace {
+
+/// A file without a place on a disk: libxlsxwriter leaves half a file where a disk is full, and prints words of its own.
+class Memory {
+ public:
+  Memory() : descriptor_(::memfd_create("xlsx", MFD_CLOEXEC)) {
+    if (descriptor_ < 0) fail(ErrorKind::io, "", "a spreadsheet needs a file in memory: {}", reason(errno));
+  }
+  ~Memory() { ::close(descriptor_); }
+  Memory(const Memory&) = delete;
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace
+#endif
+
 void xlsx_report(const Result& result, const SupportList& list, const std::string& path) {
 #ifdef CAIRN_HAVE_XLSX
   lxw_workbook_options settings{};
   settings.constant_memory =
       LXW_TRUE;  // rows leave in order, texts in their cells: a fifth less time, and no table of all texts
-  lxw_workbook* book = workbook_new_opt(path.c_str(), &settings);
+  const Memory memory;
+  lxw_workbook* book = workbook_new_opt(memory.path().c_str(), &settings);
   if (!book) fail(ErrorKind::io, path, "cannot be written");
   lxw_format* bold = workbook_add_format(book);
   format_set_bold(bold);
@@ -59,6 +84,7 @@ void xlsx_report(const Result& result, const SupportList& list, const std::strin
   worksheet_freeze_panes(sheet, 1, 0);
   if (lxw_error error = workbook_close(book); error != LXW_NO_ERROR)
     fail(ErrorKind::io, path, "cannot be written: {}", lxw_strerror(error));
+  write_file(path, MappedFile::open(memory.path())->bytes());
 #else
   (void)result, (void)list;
   fail(ErrorKind::unsupported, path, "this build has no writer for .xlsx; install libxlsxwriter-dev and build again");

@@ -194,7 +194,7 @@ std::string rules_markdown() {
                             : rule->when == When::tf1       ? "scripts of TensorFlow 1"
                             : rule->when == When::tf2       ? "scripts of TensorFlow 2"
                             : rule->when == When::mindspore ? "with `--to mindspore`"
-                            : rule->when == When::strategy  ? "scripts of TensorFlow 1 distributed by a strategy"
+                            : rule->when == When::strategy  ? "scripts distributed by a strategy"
                                                             : "with `--platform`";
     text += fmt::format("\n## {}\n\n{}: {}.\n\nTier {}, {}.\n", rule->id, rule->title, rule->reason,
                         tier_name(rule->tier), when);

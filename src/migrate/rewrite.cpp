@@ -213,7 +213,7 @@ bool Context::is_enabled(const Rule& rule) const {
     case When::always: return true;
     case When::tf1: return own.tf == 1;
     case When::tf2: return own.tf == 2;
-    case When::strategy: return own.tf == 1 && own.distributed == Distribution::tf_strategy;
+    case When::strategy: return own.tf != 0 && own.distributed == Distribution::tf_strategy;
     case When::platform: return options.platform && own.tf == 1;
     case When::mindspore: return true;
   }

@@ -26,7 +26,7 @@ enum class When : uint8_t {
   always,
   tf1,  // scripts of the TensorFlow 1 interface
   tf2,
-  strategy,   // tf1 scripts distributed by a tf.distribute strategy
+  strategy,   // scripts distributed by a tf.distribute strategy
   mindspore,  // scripts of PyTorch, with --to mindspore
   platform,   // only with --platform or --enable: needed on the Ascend hardware, not here
 };

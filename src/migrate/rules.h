@@ -17,6 +17,8 @@ inline constexpr Wrapper kWrapOptimizerOptions = {"npu_optimizer_options", "opti
 
 /// Hands argument `parameter` of the call through the wrapper, in place; adds it when absent and `add`. A ** argument that is
 /// a known dict is followed; one that is not is reported. False when nothing was to be done or could be.
+/// What reduces an optimizer's gradients over the ranks, as Rewrite::use() takes it.
+const char* optimizer_wrapper(const Context& file);
 bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view parameter, const Wrapper& wrapper, bool add);
 
 /// Hands a list of hooks or callbacks through npu_hooks_append / npu_callbacks_append: a copy, never the caller's own list.

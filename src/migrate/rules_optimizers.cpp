@@ -110,6 +110,7 @@ bool wraps_optimizer(const std::string& name) {
                                                  "npu.KerasDistributeOptimizer",
                                                  "npu.NPULossScaleOptimizer",
                                                  "npu.NPUOptimizer",
+                                                 "npu.distribute.npu_distributed_keras_optimizer_wrapper",
                                                  "hvd.DistributedOptimizer",
                                                  "tf.contrib.mixed_precision.LossScaleOptimizer",
                                                  "tf.train.experimental.MixedPrecisionLossScaleOptimizer"};
@@ -267,7 +268,7 @@ std::string loss_scale_manager(Context& file, Rewrite& rewrite) {
 }
 
 void optimizers(Context& file, const Rule& rule) {
-  bool distributed = file.own.tf == 1 && file.own.distributed == Distribution::tf_strategy;
+  const bool distributed = file.own.tf && file.own.distributed == Distribution::tf_strategy;
   bool scaled = !file.options.loss_scale.empty();
   if (!distributed && !scaled && !file.own.shared) return;
   const bool by_others = !file.project.imports(file.project.index_of(&file.module)).empty();  // classes, partials
@@ -290,8 +291,7 @@ void optimizers(Context& file, const Rule& rule) {
         keras = keras || is_subclass(target.name, "tf.keras.optimizers.Optimizer");
     if (keras && scaled && !distributed) continue;
     Rewrite rewrite(file, rule, place.expression == kNoNode ? place.statement : place.expression, std::string(message));
-    std::string open =
-        rewrite.use(scaled && !keras ? "NPULossScaleOptimizer" : "npu_distributed_optimizer_wrapper") + "(";
+    std::string open = rewrite.use(scaled && !keras ? "NPULossScaleOptimizer" : optimizer_wrapper(file)) + "(";
     std::string close = ")";
     if (scaled && !keras)
       close = fmt::format(", loss_scale_manager={}{})", loss_scale_manager(file, rewrite),
@@ -348,6 +348,10 @@ const Rule kStrategyOptimizer = {
              "{'a': "
              "tf.train.AdamOptimizer}\ndef make(k):\n    return npu_distributed_optimizer_wrapper(kinds[k](0.1))\n",
              "tf=1 distributed=tf_strategy"},
+            {"import tensorflow as tf\ndef make():\n    return tf.keras.optimizers.SGD(0.1)\n",
+             "import tensorflow as tf\nfrom npu_device.distribute import npu_distributed_keras_optimizer_wrapper\ndef "
+             "make():\n    return npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(0.1))\n",
+             "tf=2 distributed=tf_strategy"},
             {"import tensorflow as tf\no = tf.train.AdamOptimizer(0.1)\n", "", "tf=1"},
             {"import tensorflow as tf\nclass MyOptimizer:\n    pass\no = MyOptimizer(0.1)\n", "",
              "tf=1 distributed=tf_strategy"},

@@ -22,6 +22,11 @@ NodeId dict_of(Context& file, NodeId splat) {
              : kNoNode;
 }
 
+const char* optimizer_wrapper(const Context& file) {
+  return file.own.tf == 2 ? "npu_device.distribute:npu_distributed_keras_optimizer_wrapper"
+                          : "npu_distributed_optimizer_wrapper";
+}
+
 NodeId dict_value(const Syntax& syntax, NodeId dict, std::string_view key) {
   std::vector<NodeId> entries =
       syntax.children(syntax.kind(dict) == Kind::call ? syntax.child(dict, Field::arguments) : dict);
@@ -84,6 +89,34 @@ bool wrap_argument(Spot& spot, const Arguments& bound, std::string_view paramete
   return rewrite.commit();
 }
 
+namespace {
+
+/// The callback of scripts of TensorFlow 2, whose list is written out: [*callbacks, NPUBroadcastGlobalVariablesCallback(0)].
+bool append_callback(Spot& spot, NodeId value) {
+  Context& file = spot.file;
+  if (value != kNoNode && file.text(value).find("NPUBroadcastGlobalVariablesCallback") != std::string::npos)
+    return false;
+  Rewrite rewrite(spot, "callbacks get the broadcast of the first values");
+  const std::string added =
+      rewrite.use("npu_bridge.estimator.npu.npu_callbacks:NPUBroadcastGlobalVariablesCallback") + "(0)";
+  const NodeId bare = file.syntax.unwrap(value);
+  const Kind kind = value == kNoNode ? Kind::none : file.syntax.kind(bare);
+  const std::vector<NodeId> elements = kind == Kind::list ? file.syntax.children(bare) : std::vector<NodeId>();
+  if (value == kNoNode)
+    rewrite.add_argument(spot.call, "callbacks=[" + added + "]");
+  else if (!elements.empty())
+    rewrite.wrap(elements.back(), "", ", " + added);
+  else if (kind == Kind::none || kind == Kind::list)
+    rewrite.replace(value, "[" + added + "]");
+  else if (kind == Kind::tuple || kind == Kind::list_comprehension)
+    rewrite.wrap(value, "[*", ", " + added + "]");
+  else
+    rewrite.wrap(value, "[*(", " or ()), " + added + "]");
+  return rewrite.commit();
+}
+
+}  // namespace
+
 bool append_to_list(Spot& spot, const Arguments& bound, std::string_view parameter, bool callbacks) {
   Context& file = spot.file;
   std::string function = callbacks ? "npu_callbacks_append" : "npu_hooks_append";
@@ -96,6 +129,7 @@ bool append_to_list(Spot& spot, const Arguments& bound, std::string_view paramet
               fmt::format("add {}() to them by hand", function));
     return false;
   }
+  if (callbacks && file.own.tf == 2) return append_callback(spot, value);
   Rewrite rewrite(spot, fmt::format("{} get the broadcast of the first values", parameter));
   std::string name = rewrite.use(function);
   if (value == kNoNode) {

@@ -1,4 +1,6 @@
 // Data parallelism by tf.distribute strategies: the strategies, hooks, callbacks and gradients.
+#include <fmt/format.h>
+
 #include <set>
 
 #include "migrate/rules.h"
@@ -6,6 +8,7 @@
 namespace cairn::migrate {
 namespace {
 
+constexpr const char* kScopeWrapper = "npu.distribute.npu_broadcast_scope_wrapper";
 constexpr std::string_view kTrain = "input_fn hooks steps max_steps saving_listeners";
 constexpr std::string_view kTrainSpec = "input_fn max_steps hooks saving_listeners";
 constexpr std::string_view kFit = "x y batch_size epochs verbose callbacks validation_split validation_data shuffle";
@@ -15,11 +18,20 @@ void strategy(Spot& spot) {
   Context& file = spot.file;
   if (file.syntax.kind(file.syntax.child(spot.call, Field::arguments)) != Kind::argument_list) return;
   Rewrite rewrite(spot);
-  rewrite.replace(spot.call, rewrite.use("npu_strategy") + ".NPUStrategy()");
+  if (file.own.tf == 1) {
+    rewrite.replace(spot.call, rewrite.use("npu_strategy") + ".NPUStrategy()");
+  } else {  // the scope of TensorFlow's own strategy, which sees one device, gives all ranks the same first values
+    const NodeId around = file.syntax.parent(file.syntax.parent(spot.call));
+    if (file.syntax.kind(around) == Kind::call && file.calls(around, kScopeWrapper)) return;
+    const std::string callee = file.text(file.syntax.child(spot.call, Field::function));
+    rewrite.replace(spot.call,
+                    fmt::format("{}({}())", rewrite.use("npu_device.distribute:npu_broadcast_scope_wrapper"), callee));
+  }
   rewrite.commit();
 }
 
 void hooks(Spot& spot) {
+  if (spot.file.own.tf != 1) return;
   append_to_list(spot,
                  spot.file.bind(spot.call, spot.name.name == "tf.estimator.TrainSpec" ? kTrainSpec
                                            : spot.name.name == "tf.train.MonitoredTrainingSession"
@@ -35,7 +47,7 @@ void compile(Spot& spot) {
   // An instance was wrapped where it was made; only a name stands for an optimizer that Keras makes itself.
   if (optimizer == kNoNode || !string_value(file.syntax, optimizer, name)) return;
   Rewrite rewrite(spot);
-  rewrite.wrap(optimizer, rewrite.use("npu_distributed_optimizer_wrapper") + "(", ")").commit();
+  rewrite.wrap(optimizer, rewrite.use(optimizer_wrapper(file)) + "(", ")").commit();
 }
 
 void fit(Spot& spot) {
@@ -127,6 +139,7 @@ class Flow {
 
 void gradients(Spot& spot) {
   Context& file = spot.file;
+  if (file.own.tf != 1) return;  // optimizers of Keras reduce in apply_gradients
   const Syntax& syntax = file.syntax;
   NodeId outer = syntax.parent(syntax.parent(spot.call));
   if (syntax.kind(outer) == Kind::call && file.calls(outer, "npu.npu_allreduce")) return;
@@ -160,6 +173,10 @@ const Rule kStrategy = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_strategy\ns = npu_strategy.NPUStrategy()\n",
              "tf=1 distributed=tf_strategy"},
             {"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n", "", "tf=1 distributed=none"},
+            {"import tensorflow as tf\ns = tf.distribute.MirroredStrategy([\"/gpu:0\", \"/gpu:1\"])\n",
+             "import tensorflow as tf\nfrom npu_device.distribute import npu_broadcast_scope_wrapper\ns = "
+             "npu_broadcast_scope_wrapper(tf.distribute.MirroredStrategy())\n",
+             "tf=2 distributed=tf_strategy"},
         },
 };
 
@@ -201,6 +218,11 @@ const Rule kStrategyCompile = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_distributed_optimizer_wrapper\nmodel = "
              "tf.keras.Sequential()\nmodel.compile(npu_distributed_optimizer_wrapper(\"adam\"), \"mse\")\n",
              "tf=1 distributed=tf_strategy"},
+            {"import tensorflow as tf\ndef train(model: tf.keras.Model):\n    model.compile(optimizer=\"adam\")\n",
+             "import tensorflow as tf\nfrom npu_device.distribute import npu_distributed_keras_optimizer_wrapper\ndef "
+             "train(model: tf.keras.Model):\n    "
+             "model.compile(optimizer=npu_distributed_keras_optimizer_wrapper(\"adam\"))\n",
+             "tf=2 distributed=tf_strategy"},
             {"import regex\nimport tensorflow\nr = regex.compile(\"x\", 2)\n", "", "tf=1 distributed=tf_strategy"},
         },
 };
@@ -219,6 +241,12 @@ const Rule kStrategyFit = {
              "import tensorflow as tf\nfrom npu_bridge.npu_init import npu_callbacks_append\ndef train(m: "
              "tf.keras.Model):\n    m.fit(x, y, callbacks=npu_callbacks_append(callbacks_list=list(cbs or ())))\n",
              "tf=1 distributed=tf_strategy"},
+            {"import tensorflow as tf\ndef train(m: tf.keras.Model):\n    m.fit(x, y, callbacks=[a])\n    m.fit(x)\n",
+             "import tensorflow as tf\nfrom npu_bridge.estimator.npu.npu_callbacks import "
+             "NPUBroadcastGlobalVariablesCallback\ndef train(m: tf.keras.Model):\n    m.fit(x, y, callbacks=[a, "
+             "NPUBroadcastGlobalVariablesCallback(0)])\n    m.fit(x, "
+             "callbacks=[NPUBroadcastGlobalVariablesCallback(0)])\n",
+             "tf=2 distributed=tf_strategy"},
             {"from sklearn.svm import SVC\nimport tensorflow\nclf = SVC()\nclf.fit(x)\n", "",
              "tf=1 distributed=tf_strategy"},
         },

@@ -77,10 +77,12 @@ void keras_loss_scale(Spot& spot) {
 }
 
 void strategy_note(Spot& spot) {
+  if (spot.file.own.distributed != Distribution::tf_strategy) return;
   spot.file.find(spot.rule, spot.call, Severity::warning,
-                 fmt::format("{} distributes a script of TensorFlow 2", spot.name.name),
-                 "run one process a rank and wrap the Keras optimizer: "
-                 "npu.distribute.npu_distributed_keras_optimizer_wrapper(optimizer)");
+                 fmt::format("{}: ranks are processes, each with one replica and all rows", spot.name.name),
+                 fmt::format("start it with cairn launch{}, and give each rank its share of the data: "
+                             "npu.distribute.shard_and_rebatch_dataset(dataset, global_batch_size)",
+                             spot.name.name.ends_with("MultiWorkerMirroredStrategy") ? ", without TF_CONFIG" : ""));
 }
 
 }  // namespace
@@ -134,11 +136,14 @@ const Rule kNpuDeviceOptimizer = {
     .id = "tf2-strategy",
     .tier = Tier::advice,
     .when = When::tf2,
-    .title = "strategies in scripts of TensorFlow 2",
-    .reason = "ranks are processes; the optimizer joins them",
+    .title = "what a strategy of TensorFlow 2 leaves to do",
+    .reason = "ranks are processes, which the optimizers join; each reads its own share of the data",
     .calls = {"tf.distribute.MirroredStrategy", "tf.distribute.MultiWorkerMirroredStrategy"},
     .at_call = strategy_note,
-    .examples = {{"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n", "", "tf=2"},
+    .examples = {{"import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n",
+                  "import tensorflow as tf\nfrom npu_device.distribute import npu_broadcast_scope_wrapper\ns = "
+                  "npu_broadcast_scope_wrapper(tf.distribute.MirroredStrategy())\n",
+                  "tf=2 distributed=tf_strategy"},
                  {"import tensorflow as tf\ns = tf.distribute.get_strategy()\n", "", "tf=2", false}},
 };
 

@@ -77,7 +77,7 @@ std::string start_dump(const DumpOptions& options) {
   return dump->root();
 }
 
-std::string stop_dump() {
+std::string stop_dump(bool whole) {
   std::lock_guard lock(dump_session().mutex);
   if (!dumping() && !dump_session().inherited.empty()) return dump_session().inherited.back()->root();
   if (!dumping()) fail(ErrorKind::invalid_argument, "dump", "none is on");
@@ -88,6 +88,7 @@ std::string stop_dump() {
   dump_on.store(dump_session().current != nullptr, std::memory_order_relaxed);
   ended->summary();  // writes what is still buffered
   tell_missing(*ended);
+  if (whole && ended->failed()) fail(ErrorKind::io, ended->root(), "the dump is not whole");
   return ended->root();
 }
 

@@ -27,8 +27,9 @@ inline bool dumping() { return observe::dump_on.load(std::memory_order_relaxed);
 /// stopped. Throws Error io.
 std::string start_dump(const DumpOptions& options);
 /// Ends the current dump and resumes a suspended one; reports on standard error what was left out. Returns the ended
-/// dump's folder. Throws Error invalid_argument when there is no dump.
-std::string stop_dump();
+/// dump's folder. Throws Error invalid_argument when there is no dump; io when it has to be `whole` and a file of it
+/// could not be written.
+std::string stop_dump(bool whole = false);
 /// At the first call in the process, starts the dump that CAIRN_DUMP describes (see parse_dump_options), until the
 /// process ends. Throws Error.
 void start_dump_from_environment();

@@ -17,6 +17,7 @@
 #include "formats/names.h"
 #include "plan/context.h"
 #include "support/fault.h"
+#include "support/files.h"
 #include "support/part_file.h"
 
 namespace cairn::observe {
@@ -67,8 +68,7 @@ Dump::Dump(const DumpOptions& given) : options(given) {
   fs::path folder = path / time;
   for (int i = 1; fs::exists(folder, error); ++i) folder = path / fmt::format("{}{:02}", time, i);
   folder /= "0";  // the device
-  fs::create_directories(folder, error);
-  if (error) fail(ErrorKind::io, folder.string(), "cannot be made: {}", reason(error.value()));
+  make_folders(folder);
   root_ = folder.string();
 }
 

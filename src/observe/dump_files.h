@@ -63,6 +63,11 @@ class Dump {
   const std::string& root() const { return root_; }
   /// "12 files (3 MB) in FOLDER", and a remark on what was left out.
   std::string summary();
+  /// Whether a file of it could not be written.
+  bool failed() {
+    const std::lock_guard lock(mutex_);
+    return refused_;
+  }
 
  private:
   void write_loop();

@@ -20,6 +20,7 @@
 #include "support/crc32c.h"
 #include "support/executor.h"
 #include "support/fault.h"
+#include "support/files.h"
 
 namespace cairn::observe {
 namespace {
@@ -138,8 +139,7 @@ Recording::Recording(const ProfileOptions& options) : level_(options.level), lim
   fs::path output = fs::absolute(options.output, error);
   folder_ = (output / folder_name()).string();
   fs::path path = fs::path(folder_) / kEventPath;
-  fs::create_directories(path.parent_path(), error);
-  if (error) fail(ErrorKind::io, folder_, "cannot be made: {}", reason(error.value()));
+  make_folders(path.parent_path());
   file_ = open_events(path);
   if (!file_) fail(ErrorKind::io, path.string(), "cannot be written: {}", reason(errno));
   put(file_, ChunkKind::session, session_json(options));

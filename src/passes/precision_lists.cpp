@@ -17,7 +17,7 @@ DType custom_type(const std::string& name, const std::string& line) {
   for (const auto& [known, dtype] : std::initializer_list<std::pair<std::string_view, DType>>{
            {"float32", kF32}, {"fp32", kF32}, {"float16", kF16}, {"fp16", kF16}, {"bfloat16", kBF16}, {"bf16", kBF16}})
     if (name == known) return dtype;
-  wrong(line, fmt::format("'{}' is not float32, float16 or bfloat16", name));
+  wrong(line, fmt::format("'{}' is not float32, float16 or bfloat16", printable(name)));
 }
 
 /// The types listed behind `word`, which is at position `at`, up to `end`.
@@ -67,7 +67,7 @@ std::vector<CustomTypes> read_custom_types(const std::string& text) {
     const std::string& line = trimmed[0];
     const size_t input = line.find(kInput), output = line.find(kOutput), end = std::min(input, output);
     if (end == std::string::npos || end < 2)
-      wrong(fmt::format("line {}: {}", number, line), "expected Name::InputDtype:...,OutputDtype:...");
+      wrong(fmt::format("line {}: {}", number, printable(line)), "expected Name::InputDtype:...,OutputDtype:...");
     CustomTypes types;
     types.node = line.substr(0, end);
     while (types.node.ends_with(':')) types.node.pop_back();

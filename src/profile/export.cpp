@@ -110,9 +110,7 @@ Exported export_recording(const std::string& folder, const ExportOptions& option
   const Recording& recording = made.recording;
   const Analysis& analysis = made.analysis;
   fs::path output = fs::path(folder) / "mindstudio_profiler_output";
-  std::error_code error;
-  fs::create_directories(output, error);
-  if (error) fail(ErrorKind::io, output.string(), "cannot be made: {}", reason(error.value()));
+  make_folders(output);
   std::string suffix = "_" + recording.time;
   auto path = [&](const std::string& name) { return (output / name).string(); };
   auto tables = [&] {

@@ -47,7 +47,8 @@ Error fault_of(const std::filesystem::filesystem_error& error) {
   if (!error.path2().empty()) where += " -> " + error.path2().string();
   if (std::string_view(error.what()).find("cannot create director") != std::string_view::npos &&
       (code == EEXIST || code == ENOTDIR))
-    return {ErrorKind::invalid_argument, where, "a folder cannot be made here: a file is in the way"};
+    return {ErrorKind::invalid_argument, where,
+            "a folder cannot be made here: a file, or a link that leads nowhere, is in the way"};
   return {code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, where,
           fmt::format("{}: {}", what_failed(error), reason(code))};
 }

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "support/fault.h"
 #include "support/pages.h"
@@ -92,6 +93,14 @@ std::string read_file(const std::string& path, size_t limit) {
   }
   bytes.resize(have);
   return bytes;
+}
+
+void make_folders(const std::string& path) {
+  try {
+    std::filesystem::create_directories(path);
+  } catch (const std::filesystem::filesystem_error&) {
+    throw current_fault();
+  }
 }
 
 std::string expand_home(const std::string& path) {

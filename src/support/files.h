@@ -38,6 +38,9 @@ void write_file(const std::string& path, std::string_view bytes);
 /// The whole content. Throws Error not_found, io (also when there are more than `limit` bytes).
 std::string read_file(const std::string& path, size_t limit = 64 << 20);
 
+/// Makes the folder and those above it that are missing. Throws Error io, invalid_argument, not_found.
+void make_folders(const std::string& path);
+
 /// Replaces "~" in "~" or "~/..." by the home folder; other text is unchanged.
 std::string expand_home(const std::string& path);
 

@@ -258,10 +258,10 @@ std::vector<NamedDims> parse_shape_ranges(const std::string& value) {
 
 std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value, std::vector<std::string>& repairs) {
   const char* allowed = kind == ProfileKind::batch ? "0123456789, -" : "0123456789,; -";
+  const char* fix = kind == ProfileKind::batch ? "separate the batch sizes by ',': \"1,2,4\""
+                                               : "separate sizes by ',' and profiles by ';': \"224,224;448,448\"";
   if (size_t bad = value.find_first_not_of(allowed); bad != std::string::npos)
-    bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)),
-                kind == ProfileKind::batch ? "separate the batch sizes by ',': \"1,2,4\""
-                                           : "separate sizes by ',' and profiles by ';': \"224,224;448,448\"");
+    bad_profile("E10003", kind, value, fmt::format("'{}' is not allowed in it", value.substr(bad, 1)), fix);
   std::vector<Profile> profiles;
   char separator = kind == ProfileKind::batch ? ',' : ';';
   if (kind == ProfileKind::batch && std::ranges::count(parts_of(value, ','), std::string_view()) > 0)
@@ -270,7 +270,7 @@ std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value, 
     Profile profile;
     for (std::string_view item : parts_of(part, ',')) {
       auto size = number_in(item);
-      if (!size) bad_profile("E10003", kind, value, fmt::format("'{}' is not a number", item));
+      if (!size) bad_profile("E10003", kind, value, fmt::format("'{}' is not a number", item), fix);
       if (*size <= 0 || *size > INT32_MAX) bad_profile("E10038", kind, value, fmt::format("{} is not a size", item));
       profile.push_back(*size);
     }

@@ -110,6 +110,8 @@ DIAGONALS = {
 }
 
 GAMMA = np.float32([0.1, 0.5, 1, 2, 2.5, 10, 50, 1000])
+NO_NUMBERS = np.float32([[1, 2, np.nan, 3, 4, 5], [np.nan, np.nan, 1, 2, np.nan, -np.inf], [1, np.inf, -np.inf, 2, np.nan, 1],
+                         [np.inf, 1, 1, np.inf, 2, 3], [-np.inf, -np.inf, np.nan, 1, 1, 1], [np.nan, np.inf, 2, 0, 1, 2]])
 BITS, MORE_BITS = R.integers(-100, 100, 12).astype(np.int32), R.integers(0, 9, 12).astype(np.int32)
 SPECIAL = {
     "Lgamma": (tf.math.lgamma, [np.append(GAMMA, np.float32([-0.5, -2.3, 0, -1, np.nan, np.inf]))]), "LgammaDouble": (tf.math.lgamma, [GAMMA.astype(np.float64)]),
@@ -123,6 +125,7 @@ SPECIAL = {
     "Invert": (tf.bitwise.invert, [BITS]), "LeftShift": (tf.bitwise.left_shift, [BITS, MORE_BITS]), "RightShift": (tf.bitwise.right_shift, [BITS, MORE_BITS]),
     "PopulationCount": (lambda x: raw.PopulationCount(x=x), [BITS]), "Bitcast": (lambda x: tf.bitcast(x, tf.int32), [f(2, 3)]),
     "CumulativeLogsumexp": (lambda x: tf.math.cumulative_logsumexp(x, 1), [9 * f(2, 7)]), "CumulativeLogsumexpReversed": (lambda x: tf.math.cumulative_logsumexp(x, -1, exclusive=True, reverse=True), [f(2, 5)]),
+    "CumulativeLogsumexpOfNoNumbers": (lambda x: tf.math.cumulative_logsumexp(x, 1), [NO_NUMBERS]), "CumulativeLogsumexpOfNoNumbersReversed": (lambda x: tf.math.cumulative_logsumexp(x, 1, exclusive=True, reverse=True), [NO_NUMBERS]),
     "HistogramFixedWidth": (lambda x: tf.histogram_fixed_width(x, [-1.0, 1.5], 7), [f(40)]),
     "NthElement": (lambda x: raw.NthElement(input=x, n=2), [f(3, 7)]), "NthElementReverse": (lambda x: raw.NthElement(input=x, n=0, reverse=True), [f(3, 7)]),
     "AccumulateNV2": (lambda x, y: raw.AccumulateNV2(inputs=[x, y], shape=[2, 3]), [f(2, 3), f(2, 3)]),

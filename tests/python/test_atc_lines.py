@@ -109,3 +109,18 @@ def test_every_option_that_has_a_meaning_stands_in_a_line(command):
     listed = {line.split()[0].lstrip("-") for line in command("atc", "--help").stdout.splitlines() if line.startswith("  --")}
     missing = sorted(name for name in listed if f"{name}=" not in text and f"{name} " not in text and f"{name}\n" not in text)
     assert missing == ["singleop"]  # which test_atc.py has
+
+
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        ("--model=m.onnx --framework=5 --output=o --out_nodes=Y:0", "did you mean y?"),
+        ("--model=m.onnx --framework=5 --output=o --input_shape=x:-1,3 --dynamic_batch_size='1 2'", '"1,2,4"'),
+        ("--mode=6 --model=m.om", "--om=m.om in place of --model"),
+        ("--mode=1 --model=m.onnx --json=m.json", "--om=m.onnx in place of --model"),
+    ],
+)
+def test_a_refusal_says_what_would_be_taken(command, tmp_path, words, hint):
+    (tmp_path / "m.onnx").write_bytes(onnx([("x", [-1, 3])]))
+    done = command("atc", "--soc_version=Ascend310", *shlex.split(words))
+    assert done.returncode == 255 and hint in done.stdout, done.stdout

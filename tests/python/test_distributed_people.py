@@ -15,16 +15,16 @@ ALONE = {}
 #            script            how to run it    arguments    of the default tests
 CASES = [("tf_hooks", "tf1", [], True), ("tf_estimator", "tf1", [], False), ("keras_schedule", "", [], False), ("hvd_metrics", "tf1", [], False),
          ("tf_uneven", "tf1", [], True), ("tf_accumulate_clip", "tf1", [], True), ("tf_sparse", "tf1", ["adam"], False), ("tf_sparse", "tf1", ["adagrad"], False),
-         ("tf_sparse", "tf1", ["momentum"], False), ("tf_norm_restart", "tf1", [], False), ("hvd_tape", "", [], False), ("ms_loss_scale", "ms", [], False),
+         ("tf_sparse", "tf1", ["momentum"], False), ("tf_norm_restart", "tf1", [], False), ("hvd_tape", "", [], False), ("strategy_loop", "", [], True), ("ms_loss_scale", "ms", [], False),
          ("ms_accumulate", "ms", ["0"], False), ("ms_accumulate", "ms", ["1"], False), ("ms_optimizer_parallel", "ms", [], False),
          ("ms_functional", "ms", [], False), ("ms_checkpoint", "ms", [], False)]  # fmt: skip
 
 
 def script_of(name, folder):
-    if not name.startswith("hvd"):
+    if not name.startswith(("hvd", "strategy")):
         return SCRIPTS / f"{name}.py"
     done = subprocess.run([BIN / "cairn", "migrate", SCRIPTS / f"{name}.py", "-o", folder], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == (1 if name.startswith("strategy") else 0), done.stdout + done.stderr  # 1: something is left to do
     return folder / f"{name}.py"
 
 

@@ -27,6 +27,12 @@ def test_shapes_that_do_not_fit_are_refused_and_the_next_run_works(fault):
     assert engine[1] == stock[1]
 
 
+def test_a_step_ends_where_its_time_is_over_or_its_session_is_closed(fault):
+    found, report = fault("cancelled_steps")
+    assert found == [["DeadlineExceededError", True], 64.0, ["CancelledError", True]]
+    assert any(len(graph["clusters"]) == 1 and graph["numeric"] > 3 for graph in report["graphs"])
+
+
 def test_a_place_out_of_range_is_an_error_as_on_tensorflow(fault):
     found, report = fault("places_out_of_range")
     assert not report["run_by_tensorflow"] and len(found) > 15

@@ -314,7 +314,7 @@ TEST(Fault, TheSystemsExceptionsAreToldInOurWords) {
   EXPECT_EQ(told([] { fs::create_directories("/proc/self/none/a"); }),
             "/proc/self/none/a: cannot create directories: No such file or directory");
   EXPECT_EQ(told([] { fs::create_directories("/proc/self/status/a"); }),
-            "/proc/self/status/a: a folder cannot be made here: a file is in the way");
+            "/proc/self/status/a: a folder cannot be made here: a file, or a link that leads nowhere, is in the way");
   EXPECT_EQ(told([] {
               throw std::system_error(EAGAIN, std::generic_category());
             }).substr(0, std::string("no thread could be started").size()),

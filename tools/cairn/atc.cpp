@@ -148,9 +148,12 @@ class Tool {
 
   std::string required(const char* name) const {
     std::string value = options_.get(name);
-    if (value.empty())
+    if (value.empty()) {
+      const std::string model = std::string_view(name) == "om" ? options_.get("model") : "";  // what modes 1, 5, 6 take
       stop("E10004", fmt::format("--{}", name), fmt::format("Value for parameter [--{}] is empty.", name),
-           fmt::format("give --{}=...; a value with ';' or a blank needs quotes", name));
+           model.empty() ? fmt::format("give --{}=...; a value with ';' or a blank needs quotes", name)
+                         : fmt::format("--om={} in place of --model", model));
+    }
     return value;
   }
 

@@ -132,12 +132,12 @@ class Precision {
         bad_value("--op_precision_mode", path, fmt::format("line {}: {}", number, reason));
       };
       size_t equals = line.rfind('=');
-      if (equals == std::string::npos) wrong(fmt::format("'{}' is not Operator=high_precision", line));
+      if (equals == std::string::npos) wrong(fmt::format("'{}' is not Operator=high_precision", printable(line)));
       std::string name = trimmed(line.substr(0, equals)), value = trimmed(line.substr(equals + 1));
       bool known = value == "high_precision" || value == "high_performance" || value == "keep_fp16" ||
                    value == "enable_float_32_execution" || value == "enable_hi_float_32_execution" ||
                    value == "support_out_of_bound_index";
-      if (!known) wrong(fmt::format("'{}' is no precision of an operator", value));
+      if (!known) wrong(fmt::format("'{}' is no precision of an operator", printable(value)));
       if (precision_class(name, value)) continue;
       bool wide = value == "high_precision" || value == "enable_float_32_execution";
       if (wide && lowers())

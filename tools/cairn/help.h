@@ -1,4 +1,4 @@
-// The help of options that CLI11 prints: what they mean is wrapped at the columns of all output.
+// What all options that CLI11 reads share: help wrapped at the columns of all output, and values that say something.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,6 +7,12 @@
 #include "support/options.h"
 
 namespace cairn::cli {
+
+/// What a shell makes of "$UNSET" is the name of no file, nor anything else.
+inline CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) { return text.empty() ? "the value is empty" : ""; };
+  return CLI::Validator(check, "", "");
+}
 
 class Help : public CLI::Formatter {
  public:

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -156,8 +155,7 @@ std::vector<RankPlan> ranks_of(const Arguments& a) {
 
 /// A table of version 1.0 or 0.x as (rank, host, device).
 std::vector<RankPlan> read_table(const std::string& path) {
-  std::ifstream file(path);
-  const Json table = Json::parse(file, nullptr, false);
+  const Json table = Json::parse(read_file(path), nullptr, false);
   std::map<int, RankPlan> found;
   const auto number = [](const Json& value) {
     return value.is_string() ? std::stoi(value.get<std::string>()) : value.get<int>();
@@ -267,8 +265,7 @@ LaunchPlan plan_of(const Arguments& a, std::vector<std::string> command) {
   require_ssh(plan);
   if (!a.table.empty() && !given) write_table(a.table, plan.ranks);
   if (!a.table.empty()) plan.table = fs::absolute(a.table).string();
-  if (!a.log_folder.empty() && !fs::create_directories(a.log_folder, none) && none)
-    fail(ErrorKind::io, a.log_folder, "cannot be made: {}", none.message());
+  if (!a.log_folder.empty()) make_folders(a.log_folder);
   plan.log_folder = a.log_folder;
   plan.transport = a.transport;
   plan.binds = a.bind == "cores";

@@ -76,6 +76,9 @@ void declare(CLI::App& app, Command& command) {
   app.add_option("-l,--list", command.list, "list of API classes, .xlsx or .csv")->group(form);
   app.add_option("-r,--report-root", command.report_root, "folder for the report folder")->group(form);
   app.add_flag("-c,--compat", command.compat, "scripts run TensorFlow 2 in its compat.v1 mode")->group(form);
+  for (CLI::Option* option :
+       app.get_options([](const CLI::Option* each) { return each->get_items_expected_max() > 0; }))
+    option->check(cli::not_empty());
 }
 
 void emit(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }

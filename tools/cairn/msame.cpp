@@ -150,7 +150,7 @@ int run_msame(Msame msame) {
   }
   if (!folder.empty()) fmt::print("[INFO] output data success\n");
   if (msame.profiler) write_profile(model->module(), times, (fs::path(folder) / "profiler").string());
-  if (msame.dump) fmt::print("[INFO] what every step made is in {}\n", stop_dump());
+  if (msame.dump) fmt::print("[INFO] what every step made is in {}\n", stop_dump(true));
   if (loop > 1) {
     fmt::print("Inference average time: {:f} ms\n", total * 1e3 / static_cast<double>(count));
   } else {

@@ -107,7 +107,7 @@ Option& Option::delimiter(char separator) {
 }
 
 Option Verb::add_option(const std::string& names, std::string& value, const std::string& meaning) {
-  return Option(app_->add_option(names, value, meaning));
+  return Option(app_->add_option(names, value, meaning)->check(not_empty()));
 }
 
 Option Verb::add_option(const std::string& names, int& value, const std::string& meaning) {
@@ -119,7 +119,7 @@ Option Verb::add_option(const std::string& names, double& value, const std::stri
 }
 
 Option Verb::add_option(const std::string& names, std::vector<std::string>& values, const std::string& meaning) {
-  return Option(app_->add_option(names, values, meaning));
+  return Option(app_->add_option(names, values, meaning)->check(not_empty()));
 }
 
 void Verb::add_flag(const std::string& names, bool& value, const std::string& meaning) {

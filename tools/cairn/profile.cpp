@@ -336,13 +336,18 @@ int record_command(const std::vector<std::string>& command, const std::string& o
 }
 
 std::string take_value(std::vector<std::string>& words) {
-  std::string word = words.front();
+  std::string word = words.front(), value;
   words.erase(words.begin());
-  size_t equals = word.find('=');
-  if (equals != std::string::npos) return word.substr(equals + 1);
-  if (words.empty()) fail(ErrorKind::invalid_argument, word, "needs a value");
-  std::string value = words.front();
-  words.erase(words.begin());
+  const size_t equals = word.find('=');
+  if (equals != std::string::npos) {
+    value = word.substr(equals + 1);
+    word.resize(equals);
+  } else {
+    if (words.empty()) fail(ErrorKind::invalid_argument, word, "needs a value");
+    value = words.front();
+    words.erase(words.begin());
+  }
+  if (value.empty()) fail(ErrorKind::invalid_argument, word, "the value is empty");
   return value;
 }
 

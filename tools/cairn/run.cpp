@@ -33,7 +33,7 @@ std::vector<Tensor> run_model(const RunOnce& once, const Model& model, const std
       {"dump_budget",
        once.dump_budget}}.dump(-1, ' ', false, Json::error_handler_t::replace)));
   std::vector<Tensor> outputs = run_watched(model, inputs);
-  fmt::print(stderr, "dumped to {}\n", stop_dump());
+  fmt::print(stderr, "dumped to {}\n", stop_dump(true));
   return outputs;
 }
 

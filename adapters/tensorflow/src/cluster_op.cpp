@@ -283,6 +283,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       options.width = threads.num_threads;
       options.schedule = &schedule;
       options.step = context_->step_id();
+      options.interrupted = &is_cancelled;
+      options.interrupted_user = context_->cancellation_manager();
       code.tell_values(scratch_.tensors.data(), scratch_.values);
       CairnStatus result = op_.library_->model_run(code.model(), scratch_.tensors.data(), scratch_.tensors.size(),
                                                    &allocate, this, &options);

@@ -49,6 +49,8 @@ class OneNodeOp : public tf::OpKernel {
       static_cast<tf::thread::ThreadPool*>(host)->Schedule([=] { call(data); });
     };
     options.step = context->step_id();
+    options.interrupted = &is_cancelled;
+    options.interrupted_user = context->cancellation_manager();
     const CairnStatus status =
         library_->model_run(code->model(), tensors.data(), tensors.size(), &allocate, context, &options);
     OP_REQUIRES(context, status == CAIRN_OK || !context->status().ok(), to_status(last_failure(*library_), name()));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine.h"
+#include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
@@ -26,6 +27,11 @@ inline tensorflow::Status to_status(const Failure& failure, const std::string& c
     case CAIRN_CANCELLED: return tensorflow::errors::Cancelled(text);
     default: return tensorflow::errors::Internal(text);
   }
+}
+
+/// Whether the step should end: its session is closed, its time is over, or another part of it has failed.
+inline int32_t is_cancelled(void* manager) {
+  return manager && static_cast<tensorflow::CancellationManager*>(manager)->IsCancelled();
 }
 
 inline CairnDType to_cairn(tensorflow::DataType type) {

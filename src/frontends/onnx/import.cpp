@@ -10,6 +10,7 @@
 #include "frontends/onnx/packed.h"
 #include "frontends/unknown_name.h"
 #include "ir/text.h"
+#include "support/nearest.h"
 
 namespace cairn {
 namespace {
@@ -71,6 +72,21 @@ std::vector<std::string_view> tensors_named(const onnx::Graph& graph, const std:
   return found;
 }
 
+/// Why there is no such tensor: how many results the node has, or the name that was meant.
+std::string why_none(const onnx::Graph& graph, const std::string& text) {
+  const std::string_view name = std::string_view(text).substr(0, text.rfind(':'));
+  std::vector<std::string_view> names;
+  for (const onnx::Node& node : graph.nodes) {
+    if (!name.empty() && name != text && node.name == name)
+      return fmt::format("; {} has {} result{}, counted from 0", printable(name), node.outputs.size(),
+                         node.outputs.size() == 1 ? "" : "s");
+    names.push_back(node.name);
+    names.insert(names.end(), node.outputs.begin(), node.outputs.end());
+  }
+  std::erase(names, std::string_view());
+  return did_you_mean(name, names);
+}
+
 std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const ImportOptions& options) {
   std::vector<std::string_view> wanted;
   if (options.out_nodes.empty()) {
@@ -82,7 +98,7 @@ std::vector<std::string_view> wanted_outputs(const onnx::Model& model, const Imp
     const std::vector<std::string_view> found = tensors_named(model.graph, text);
     if (found.empty())
       throw UnknownName(ErrorKind::not_found, UnknownName::Of::output, text, model.bytes->name(),
-                        fmt::format("has no tensor or node '{}'", printable(text)));
+                        fmt::format("has no tensor or node '{}'{}", printable(text), why_none(model.graph, text)));
     if (found.size() > 1)
       options.tell("{0} has {1} results, of which '{2}' is an output; name the others as {0}:1", text, found.size(),
                    printable(found.front()));

@@ -1,6 +1,8 @@
 // TensorFlow's ops that count elements, search among them, and partition them.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "frontends/fold.h"
 #include "frontends/reshape.h"
@@ -150,8 +152,32 @@ Value* log_sum(OpContext& c, Value* x, Value* y) {
 
 /// Prefix scan with an associative operation, in log2(length) steps.
 template <Value* (*kCombine)(OpContext&, Value*, Value*)>
+Value* scan(OpContext& c, Value* x, size_t axis, double neutral) {
+  const int64_t length = x->type.shape.dims[axis].size;
+  for (int64_t step = 1; step < length; step *= 2) x = kCombine(c, x, before(c, x, axis, step, neutral));
+  return x;
+}
+
+Value* products(OpContext& c, Value* x, size_t axis) { return scan<product_of>(c, x, axis, 1); }
+
+/// As TensorFlow's kernel sums: to a NaN it adds the sum so far, which doubles; behind an infinity a further one, or a NaN,
+/// makes NaN.
+Value* log_sums(OpContext& c, Value* input, size_t axis) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Var x(c.b, input), unknown = x.apply("is_nan"), infinite = x.apply("equal", {x.number(kInfinity)});
+  const auto count = [&](Var of, bool exclusive) {
+    return cast(of, kI64).apply("cumsum", {}, {{"axis", static_cast<int64_t>(axis)}, {"exclusive", exclusive}});
+  };
+  const Var doubled = cast(count(unknown, false), x.dtype()) * std::numbers::ln2;
+  const Var known = select(unknown, x.number(-kInfinity), x) - doubled;
+  const Var sum = Var(c.b, scan<log_sum>(c, known.value, axis, -kInfinity)) + doubled;
+  const Var again = unknown.apply("or", {infinite}).apply("and", {count(infinite, true) > 0.0});
+  return select(count(again, false) > 0.0, x.number(std::nan("")), sum).value;
+}
+
+template <Value* (*kScan)(OpContext&, Value*, size_t)>
 void cumulative(OpContext& c) {
-  const double neutral = kCombine == product_of ? 1 : -std::numeric_limits<double>::infinity();
+  const double neutral = kScan == products ? 1 : -std::numeric_limits<double>::infinity();
   c.expect_inputs(2);
   const int64_t axis = normal_axis(c.constant_integer(1, "the axis"), c.rank(0));
   const auto at = static_cast<size_t>(axis);
@@ -162,7 +188,7 @@ void cumulative(OpContext& c) {
   const Attributes turn{{"axes", std::vector<int64_t>{axis}}};
   Value* x = reversed ? c.b.add("reverse", {c.in[0]}, turn) : c.in[0];
   if (c.boolean("exclusive", false) && length.size > 0) x = before(c, x, at, 1, neutral);
-  for (int64_t step = 1; step < length.size; step *= 2) x = kCombine(c, x, before(c, x, at, step, neutral));
+  x = kScan(c, x, at);
   c.out = {reversed ? c.b.add("reverse", {x}, turn) : x};
 }
 
@@ -217,8 +243,8 @@ constexpr Row kCountingRows[] = {
     {"Bincount", bincount},
     {"Bucketize", bucketize},
     {"Cross", cross},
-    {"Cumprod", cumulative<product_of>, known(1) | Trait::host},
-    {"CumulativeLogsumexp", cumulative<log_sum>},
+    {"Cumprod", cumulative<products>, known(1) | Trait::host},
+    {"CumulativeLogsumexp", cumulative<log_sums>},
     {"DenseBincount", bincount},
     {"DynamicPartition", dynamic_partition, Trait::host},
     {"HistogramFixedWidth", histogram},

@@ -215,9 +215,9 @@ SavedModel read_checkpoint(const std::string& prefix) {
 
 SavedModel read_saved_model(const std::string& directory) {
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(directory, ignored))
-    fail(ErrorKind::invalid_argument, directory, "is a file; a SavedModel is a folder that holds saved_model.pb");
   if (!std::filesystem::exists(directory, ignored)) fail(ErrorKind::not_found, directory, "does not exist");
+  if (!std::filesystem::is_directory(directory, ignored))
+    fail(ErrorKind::invalid_argument, directory, "is a file; a SavedModel is a folder that holds saved_model.pb");
   bool binary = std::filesystem::exists(directory + "/saved_model.pb", ignored);
   std::string path = directory + (binary ? "/saved_model.pb" : "/saved_model.pbtxt");
   auto model = ModelBytes::open(path);

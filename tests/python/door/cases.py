@@ -2,6 +2,7 @@
 prints what the case found as one line of JSON. A session with entry(True) runs on the engine, with None on stock
 TensorFlow; entry(False) has the entry and says use_off_line=False."""
 
+import ctypes
 import importlib.util
 import json
 import os
@@ -426,6 +427,18 @@ def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4 // 1024
 
 
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+
+def allocated():
+    """MiB that are in use, without what malloc keeps to give out again."""
+    malloc = ctypes.CDLL(None)
+    malloc.mallinfo2.restype = Mallinfo
+    info = malloc.mallinfo2()
+    return (info.uordblks + info.hblkhd) / 2**20
+
+
 @case
 def a_thousand_sessions():
     fresh()
@@ -450,7 +463,7 @@ def changing_shapes():
         for i in range(2000):
             assert s.run(y, {x: np.ones((i + 1, 16))})[0, 0] == i + 1
             if i in (199, 1999):
-                sizes.append(resident())
+                sizes.append([resident(), allocated()])
     return sizes
 
 

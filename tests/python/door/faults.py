@@ -60,6 +60,34 @@ def inconsistent_shapes():
 
 
 @case
+def cancelled_steps():
+    """Steps that would go on for ever: how each ends, whether that was soon, and what the variable is then."""
+    fresh()
+    x = tf.placeholder(tf.float32, [64, 64])
+    w = variable("w", 64, 64)
+    endless = tf.while_loop(lambda i, y: i < 2**30, lambda i, y: (i + 1, tf.tanh(tf.matmul(y, w))), [0, x])[1]
+    step = tf.assign_add(w, endless)
+    feed = {x: np.ones((64, 64))}
+    found = []
+
+    def timed(action):
+        begun = time.monotonic()
+        return kind_of(action)[0], time.monotonic() - begun < 20
+
+    with session(True) as s:
+        s.run(tf.global_variables_initializer())
+        before = s.run(w)
+        options = tf.RunOptions(timeout_in_ms=1000)
+        found.append(timed(lambda: s.run(step, feed, options=options)))
+        found.append(bool((s.run(w) == before).all()) and plain(s.run(tf.matmul(x, x), feed))[0][0])
+    closed = session(True)
+    closed.run(tf.global_variables_initializer())
+    threading.Timer(1.5, closed.close).start()
+    found.append(timed(lambda: closed.run(step, feed)))
+    return found
+
+
+@case
 def not_a_number():
     def run(engine):
         fresh()

@@ -217,7 +217,8 @@ def all_agree(verdict):
 
 def assign_from(root, variables, group=WORLD):
     """An op that gives the variables rank `root`'s values."""
-    taken = [v for v in variables if v.dtype.base_dtype not in (tf.string, tf.resource, tf.variant)]
+    parts = [part for v in variables for part in getattr(v, "values", (v,))]  # of a strategy's variable: one a replica
+    taken = [v for v in parts if v.dtype.base_dtype not in (tf.string, tf.resource, tf.variant)]
     values = [broadcast(v.read_value(), root, group) for v in taken]
     return tf.group(*[v.assign(value, read_value=False) if hasattr(v, "handle") else tf.assign(v, value)
                       for v, value in zip(taken, values)])  # fmt: skip
