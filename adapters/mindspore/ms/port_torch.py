@@ -27,7 +27,7 @@ def renamed(module):
     found = []
     for path, part in module.named_modules():
         path = path.removeprefix("module.").removeprefix("module")
-        norm = "Norm" in type(part).__name__
+        norm = any("Norm" in each.__name__ and each.__module__.startswith("torch.") for each in type(part).__mro__)  # not one of the script's own
         for name, value in [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]:
             if norm:
                 name = NAMES.get(name, name)

@@ -10,10 +10,19 @@ import torch.nn.functional as F
 torch.manual_seed(6)
 
 
+class RMSNorm(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
 class Residual(nn.Module):
     def __init__(self, dim):
         super().__init__()
-        self.block = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(dim, dim))
+        self.block = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(dim, dim), RMSNorm(dim))
 
     def forward(self, x):
         return x + self.block(x)
