@@ -42,6 +42,7 @@ struct Options {
   std::vector<std::string> include, exclude;  // globs over relative paths
   int jobs = 0;                               // threads; 0: all processors
   uint64_t max_file_bytes = 10u << 20;        // larger files are reported and left
+  bool recorded = false;  // PyTorch's gradients by recorded calls: set where no function of a loss can be written
 };
 
 /// Something a person should know, at a place.

@@ -26,9 +26,20 @@ bool is_given_tensors(const Context& file) {
                      [&](std::string_view word) { return file.module.text().find(word) != std::string::npos; });
 }
 
+// from .parts import *, where parts imports PyTorch.
+bool has_names_by_star(const Context& file) {
+  const auto& imports = file.module.imports();
+  return std::any_of(imports.begin(), imports.end(), [&](const Import& import) {
+    const std::string path = import.star ? file.project.find(file.module.path(), import.module) : "";
+    const Module* other = path.empty() ? nullptr : file.project.module(path);
+    return other && (imports_from(*other, "torch") || imports_from(*other, "torchvision"));
+  });
+}
+
 // All rules of a script at once, because lines move under each other's edits.
 void to_mindspore(Context& file, const Rule&) {
-  if (!imports_from(file.module, "torch") && !imports_from(file.module, "torchvision") && !is_given_tensors(file))
+  if (!imports_from(file.module, "torch") && !imports_from(file.module, "torchvision") && !is_given_tensors(file) &&
+      !has_names_by_star(file))
     return;
   if (imports_from(file.module, "mindspore")) {
     file.find(kTorchMissing, 0, Severity::note, "the script uses MindSpore already",

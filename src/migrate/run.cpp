@@ -12,6 +12,7 @@
 #include "migrate/parallel.h"
 #include "migrate/rules.h"
 #include "migrate/still_parses.h"
+#include "migrate/torch_file.h"
 #include "support/executor.h"
 
 namespace cairn::migrate {
@@ -338,11 +339,21 @@ Result migrate(std::vector<Input> inputs, const Options& options) {
   for (size_t i = 0; i < modules.size(); ++i)
     if (facts.files[i].entry) result.entries.push_back(modules[i]->path());
 
-  parallel(*executor, parsed.size(), [&](size_t i) {
-    Script& script = *parsed[i];
-    migrate_module(project, *modules[i], script.notebook.get(), options, facts, facts.files[i],
-                   result.files[script.file]);
-  });
+  auto migrate_all = [&](const Options& how) {
+    parallel(*executor, parsed.size(), [&](size_t i) {
+      Script& script = *parsed[i];
+      migrate_module(project, *modules[i], script.notebook.get(), how, facts, facts.files[i],
+                     result.files[script.file]);
+    });
+  };
+  std::vector<FileResult> files = options.to == Target::mindspore ? result.files : std::vector<FileResult>();
+  migrate_all(options);
+  if (options.to == Target::mindspore && leaves_gradients(result)) {
+    Options recorded = options;
+    recorded.recorded = true;
+    result.files = std::move(files);
+    migrate_all(recorded);
+  }
   result.findings = idle_options(result, options);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;

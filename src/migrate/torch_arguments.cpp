@@ -159,6 +159,23 @@ bool rows_are_dictionaries(TorchFile& torch, NodeId dataset) {
 
 }  // namespace
 
+static bool is_deque(TorchFile& torch, NodeId value) {
+  const std::vector<NodeId> made = assigned(torch, value);
+  return std::any_of(made.begin(), made.end(), [&](NodeId one) {
+    const NodeId callee = torch.syntax.child(one, Field::function);
+    return torch.syntax.kind(one) == Kind::call && torch.syntax.text(callee).ends_with("deque");
+  });
+}
+
+// A variable that got net.state_dict(), or a copy of it.
+static bool holds_weights(TorchFile& torch, NodeId value) {
+  const std::vector<NodeId> made = assigned(torch, value);
+  return std::any_of(made.begin(), made.end(), [&](NodeId one) {
+    const std::string_view text = torch.syntax.text(one);
+    return text.ends_with(".state_dict()") || text.ends_with(".state_dict())");
+  });
+}
+
 std::optional<Entries> entries_of(TorchFile& torch, NodeId splat) {
   Entries entries;
   std::vector<NodeId> inner = torch.syntax.children(splat);
@@ -187,6 +204,8 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
   }
   if (parameter.only == "<module>") return is_module(torch, value);
   if (parameter.only == "<state>") return syntax.text(value).ends_with(".state_dict()");
+  if (parameter.only == "<weights>") return holds_weights(torch, value);
+  if (parameter.only == "<deque>") return is_deque(torch, value);
   if (parameter.only == "<states>") return holds_states(torch, value);
   if (parameter.only == "<kept>") return is_own_dictionary(torch, value);
   if (parameter.only == "<dicts>") return rows_are_dictionaries(torch, value);

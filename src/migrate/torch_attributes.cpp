@@ -34,6 +34,25 @@ std::vector<std::string> narrowed(TorchFile& torch, NodeId node, std::string_vie
   return found;
 }
 
+// The classes of what a ModuleDict of the file holds under a name: self.transformer.wte.
+std::vector<std::string> classes_in_dictionaries(TorchFile& torch, NodeId object) {
+  const Syntax& syntax = torch.syntax;
+  const std::string_view name = syntax.text(syntax.child(object, Field::attribute));
+  std::vector<std::string> found;
+  if (name.empty() || !torch.file.holds("ModuleDict(")) return found;
+  for (NodeId at = 0; at < syntax.size(); ++at) {
+    std::string key;
+    if (syntax.kind(at) == Kind::keyword_argument)
+      key = syntax.text(syntax.child(at, Field::name));
+    else if (syntax.kind(at) != Kind::pair || !string_value(syntax, syntax.child(at, Field::key), key))
+      continue;
+    if (key != name) continue;
+    for (const Value& value : Values(torch.file.resolver.values(torch.file.module, syntax.child(at, Field::value))))
+      if (value.is == Value::Is::instance) found.push_back(canonical(value.name).name);
+  }
+  return found;
+}
+
 }  // namespace
 
 bool is_own_optimizer(TorchFile& torch, NodeId object) {
@@ -76,6 +95,7 @@ void rewrite_parameter(TorchFile& torch, NodeId attribute) {
   if (classes.empty())
     for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
       if (value.is == Value::Is::instance) classes.push_back(canonical(value.name).name);
+  if (classes.empty()) classes = classes_in_dictionaries(torch, object);
   for (const Row& row : rows)
     if (row.old_name == name && !classes.empty() &&
         std::all_of(classes.begin(), classes.end(), [&](const std::string& one) {

@@ -1,356 +1,14 @@
-// Names and calls of PyTorch by the table: each becomes the text of its row, with the arguments left where they stand.
+// Calls of PyTorch by the table: each becomes the text of its row, with the arguments left where they stand.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "migrate/torch_file.h"
+#include "migrate/torch_calls.h"
 
 namespace cairn::migrate {
 namespace {
-
-using Need = TorchParameter::Need;
-
-struct Piece {
-  bool source;  // a span of the old text; otherwise new text
-  Span span;
-  std::string text;
-  NodeId node = kNoNode;
-};
-
-// How one call meets one row.
-struct Match {
-  const TorchRow* row;
-  std::map<std::string_view, Span>
-      given;  // parameter -> its argument; "self"; the rest parameter spans all its arguments
-  std::map<std::string_view, NodeId> nodes;
-};
-
-// ---- which row ----
-
-std::vector<std::string> lookups(const std::string& name) {
-  std::vector<std::string> found = {name};
-  size_t colon = name.find(':');
-  if (colon == name.npos) {  // torch.distributions.normal.Normal is torch.distributions.Normal
-    size_t last = name.rfind('.'), before = last == name.npos ? last : name.rfind('.', last - 1);
-    if (before != name.npos && std::isupper(static_cast<unsigned char>(name[last + 1])))
-      found.push_back(name.substr(0, before) + name.substr(last));
-    return found;
-  }
-  std::string klass = name.substr(0, colon), method = name.substr(colon);
-  for (std::string_view base :
-       {"torch.nn.Module", "torch.optim.Optimizer", "torch.optim.lr_scheduler", "torch.distributions"})
-    if (klass != base && is_subclass(klass, base)) found.push_back(std::string(base) + method);
-  if (klass == "torch.nn.Parameter") found.push_back("torch.Tensor" + method);
-  return found;
-}
-
-const std::vector<TorchRow>& rows_of(const std::string& name) {
-  for (const std::string& one : lookups(name))
-    if (const std::vector<TorchRow>& rows = torch_rows(one); !rows.empty()) return rows;
-  static const std::vector<TorchRow> none;
-  return none;
-}
-
-// Arguments about how PyTorch computes, and not what.
-bool has_no_meaning(std::string_view row, std::string_view argument, std::string_view value) {
-  static constexpr std::array idle = {"foreach", "fused", "capturable", "differentiable", "verbose"};
-  if (argument == "last_epoch" && value == "-1") return true;
-  return row.starts_with("torch.optim.") && std::find(idle.begin(), idle.end(), argument) != idle.end();
-}
-
-std::optional<Match> match(TorchFile& torch, NodeId call, const TorchRow& row) {
-  const Syntax& syntax = torch.syntax;
-  std::string names;  // what stands behind the rest parameter goes by keyword
-  const TorchParameter* rest = nullptr;
-  for (const TorchParameter& parameter : row.parameters) {
-    if (parameter.need == Need::rest) rest = &parameter;
-    static constexpr std::array by_keyword = {"dtype", "device", "requires_grad", "generator"};
-    bool named = row.name.starts_with("torch.") && row.name.find_first_of(".:", 6) == row.name.npos &&
-                 std::find(by_keyword.begin(), by_keyword.end(), parameter.name) != by_keyword.end();
-    if (!rest && !named) names += (names.empty() ? "" : " ") + std::string(parameter.name);
-  }
-  Arguments bound = torch.file.bind(call, names);
-  const NodeId list = syntax.child(call, Field::arguments);
-  if (row.parameters.size() == 1 && row.parameters[0].only == "<all>") {  // the arguments as they are, **named too
-    std::vector<NodeId> all = syntax.children(list);
-    if (std::none_of(all.begin(), all.end(), [&](NodeId one) {
-          return syntax.kind(one) == Kind::dictionary_splat || syntax.kind(one) == Kind::list_splat;
-        }))
-      return std::nullopt;
-    return Match{&row, {{row.parameters[0].name, {syntax[all.front()].begin, syntax[all.back()].end}}}, {}};
-  }
-  if (syntax.kind(list) == Kind::generator_expression && !row.parameters.empty())  // f(x for x in y): one argument
-    bound.given[row.parameters[0].name] = {list, list, false};
-  else if (!bound.plain)
-    return std::nullopt;
-  std::vector<NodeId> others = bound.stars;
-  auto keyword = [&](std::string_view name, NodeId value, NodeId argument) {
-    const std::string_view also = name == "axis" ? "dim" : name == "keepdims" ? "keepdim" : name;  // NumPy's names
-    auto known = std::find_if(row.parameters.begin(), row.parameters.end(), [&](const TorchParameter& one) {
-      return (one.name == name || one.name == also) && one.need != Need::rest;
-    });
-    if (known != row.parameters.end()) bound.given.try_emplace(known->name, Arguments::Given{value, argument, true});
-    return known != row.parameters.end() || has_no_meaning(row.name, name, syntax.text(value)) ||
-           (rest && rest->only == "<any>");
-  };
-  for (NodeId extra : bound.extra) {
-    NodeId name = syntax.kind(extra) == Kind::keyword_argument ? syntax.child(extra, Field::name) : kNoNode;
-    if (name == kNoNode)
-      others.push_back(extra);
-    else if (!keyword(syntax.text(name), syntax.child(extra, Field::value), extra))
-      return std::nullopt;
-  }
-  for (NodeId splat : bound.double_stars) {
-    auto entries = entries_of(torch, splat);
-    if (!entries) return std::nullopt;
-    for (const auto& [name, value] : *entries)
-      if (!keyword(name, value, splat)) return std::nullopt;
-  }
-  if (!rest && !others.empty()) return std::nullopt;
-  Match found{&row, {}, {}};
-  for (const TorchParameter& parameter : row.parameters) {
-    if (parameter.need == Need::rest) continue;
-    NodeId value = bound.value(parameter.name);
-    if (value == kNoNode && parameter.need == Need::required) return std::nullopt;
-    if (value == kNoNode) continue;
-    if (parameter.need == Need::absent || !fits(torch, parameter, value)) return std::nullopt;
-    found.given[parameter.name] = syntax.span(value);
-    found.nodes[parameter.name] = value;
-  }
-  if (rest && others.empty() && rest->only != "<any>") return std::nullopt;
-  if (!others.empty()) {
-    std::sort(others.begin(), others.end());
-    found.given[rest->name] = {syntax[others.front()].begin, syntax[others.back()].end};
-    if (others.size() == 1) found.nodes[rest->name] = others[0];
-  }
-  NodeId callee = syntax.child(call, Field::function);
-  found.given["call"] = syntax.span(callee);
-  if (syntax.kind(callee) == Kind::attribute) found.given["self"] = syntax.span(syntax.child(callee, Field::object));
-  return found;
-}
-
-// ---- templates ----
-
-// a * b, but not f(a, b)
-bool has_outer_space(std::string_view text) {
-  int depth = 0;
-  for (char c : text) {
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    if (c == ' ' && depth == 0) return true;
-  }
-  return false;
-}
-
-// with open("net.pt", "wb") as f: checkpoints are written by name.
-bool is_open_file(TorchFile& torch, NodeId node) {
-  uint32_t scope = kNoScope;
-  if (torch.syntax.kind(node) != Kind::identifier) return false;
-  std::vector<uint32_t> bindings = torch.file.module.lookup(torch.syntax.text(node), node, scope);
-  return std::any_of(bindings.begin(), bindings.end(),
-                     [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::with; });
-}
-
-bool some_script_holds(TorchFile& torch, std::string_view words) {
-  const auto& modules = torch.file.project.modules();
-  return std::any_of(modules.begin(), modules.end(),
-                     [&](const auto& one) { return one->text().find(words) != std::string::npos; });
-}
-
-// Whether an optimizer's parameters come from several networks, whose names may meet.
-bool of_several_networks(TorchFile& torch, NodeId node, int depth = 0) {
-  const Syntax& syntax = torch.syntax;
-  std::set<std::string_view> owners, loops;
-  for (NodeId at = node; node != kNoNode && at < syntax[node].after; ++at) {
-    NodeId callee = syntax.child(at, Field::function);
-    if (syntax.kind(at) == Kind::call && syntax.text(syntax.child(callee, Field::attribute)) == "parameters")
-      owners.insert(syntax.text(syntax.child(callee, Field::object)));
-    if (syntax.kind(at) == Kind::for_in_clause) loops.insert(syntax.text(syntax.child(at, Field::left)));
-  }
-  // Parameters that are made alone, or in cells that are added by name, have one name until they are told apart.
-  const bool single =
-      node != kNoNode && (torch.file.holds(node, "Parameter(") || some_script_holds(torch, ".add_module("));
-  const bool several = owners.size() > 1 || std::any_of(loops.begin(), loops.end(), [&](std::string_view name) {
-                         return owners.contains(name);  // p for net in nets for p in net.parameters()
-                       });
-  if (several || single || syntax.kind(node) != Kind::identifier || depth > 2) return several || single;
-  uint32_t scope = kNoScope;
-  for (uint32_t index : torch.file.module.lookup(syntax.text(node), node, scope))
-    if (of_several_networks(torch, torch.file.module.bindings()[index].value, depth + 1)) return true;
-  return false;
-}
-
-// A sum of lists or shapes: list(x.shape[:-1]) + [n].
-bool is_listed(const Syntax& syntax, NodeId sum) {
-  for (NodeId part : syntax.children(sum)) {
-    const Kind kind = syntax.kind(part);
-    const std::string_view callee = syntax.text(syntax.child(part, Field::function));
-    const std::string_view text = syntax.text(part);
-    if (kind == Kind::list || kind == Kind::tuple || callee == "list" || callee == "tuple" ||
-        callee.ends_with(".size") ||
-        (kind == Kind::subscript && text.find(".shape[") != text.npos && text.find(':') != text.npos) ||
-        (kind == Kind::binary_operator && is_listed(syntax, part)) || text.ends_with(".shape"))
-      return !text.starts_with("len(");
-  }
-  return false;
-}
-
-// Whether a size may be a tuple as well as a number.
-bool may_be_tuple(TorchFile& torch, NodeId node) {
-  const auto known = torch.file.resolver.literals(torch.file.module, node);
-  return std::any_of(known.begin(), known.end(), [](const auto& one) {
-    const Kind kind = one.first->syntax().kind(one.second);
-    return kind == Kind::tuple || kind == Kind::list;
-  });
-}
-
-// What a transform makes of an argument; the plain text where it does not apply.
-std::string transformed(TorchFile& torch, std::string_view how, NodeId node, const std::string& text) {
-  const Syntax& syntax = torch.syntax;
-  NodeId inner = node == kNoNode ? kNoNode : syntax.unwrap(node);
-  Kind kind = syntax.kind(inner);
-  std::vector<NodeId> parts;
-  if (kind == Kind::tuple || kind == Kind::list) parts = syntax.children(inner);
-  auto part = [&](size_t i) { return torch.rendered(parts[i]); };
-  if (how == "keep") return one_minus(syntax, node);
-  if (how == "operand") {
-    bool plain = node == kNoNode || as_operand(syntax, node) == torch.file.text(node);
-    return plain && !has_outer_space(text) ? text : "(" + text + ")";
-  }
-  if (how == "bare") {
-    std::string value;
-    return string_value(syntax, inner, value) ? value : text;
-  }
-  if (how == "pads") {  // (height, width) -> (top, bottom, left, right)
-    if (parts.size() == 2) return fmt::format("({0}, {0}, {1}, {1})", part(0), part(1));
-    return text;
-  }
-  if (how == "single") return parts.size() == 1 ? part(0) : text;
-  if (how == "tuple") return parts.empty() && kind != Kind::tuple && kind != Kind::list ? "(" + text + ",)" : text;
-  if (how == "shape") {  // the arguments of torch.zeros(2, 3) as one tuple
-    if (kind == Kind::tuple || kind == Kind::list) return text;
-    if (kind == Kind::attribute || kind == Kind::identifier) return text;  // x.shape, size
-    if (kind == Kind::call) return text;                                   // x.size()
-    if (kind == Kind::binary_operator && is_listed(syntax, inner)) return text;
-    if (node != kNoNode && kind != Kind::list_splat) return "(" + text + ",)";
-    if (kind == Kind::list_splat) return "(" + text + ",)";
-    return "(" + text + ")";
-  }
-  if (how == "listed" && kind == Kind::generator_expression) return "[" + text.substr(1, text.size() - 2) + "]";
-  if (how == "listed") return text.starts_with("range(") ? "list(" + text + ")" : text;
-  if (how == "spread") {  // the shape of torch.randn(shape) as arguments
-    bool shape = kind == Kind::tuple || kind == Kind::list || text.ends_with(".shape");
-    return shape ? "*" + text : text;
-  }
-  if (how == "square") {
-    if (parts.size() == 2) return part(0) + " * " + part(1);
-    if (node != kNoNode && may_be_tuple(torch, inner)) return "area_of(" + text + ")";
-    std::string operand = kind == Kind::integer || kind == Kind::identifier ? text : "(" + text + ")";
-    return operand + " * " + operand;
-  }
-  if (how == "first" || how == "second") {
-    size_t which = how == "first" ? 0 : 1;
-    double number = 1;  // of the betas of Adam, which are above 0 in MindSpore: 1e-30 computes the same
-    if (parts.size() == 2 && number_value(syntax, parts[which], number) && number == 0) return "1e-30";
-    return parts.size() == 2 ? part(which) : fmt::format("{}[{}]", text, which);
-  }
-  if (how == "power")
-    return (kind == Kind::integer || kind == Kind::identifier || kind == Kind::attribute ? text : "(" + text + ")") +
-           " ** -0.5";
-  if (how == "label") {
-    std::string_view wide = ".astype(ms.int64)";
-    std::string plain = text.ends_with(wide) ? text.substr(0, text.size() - wide.size()) : text;
-    return (kind == Kind::binary_operator ? "(" + plain + ")" : plain) + ".astype(ms.int32)";
-  }
-  if (how == "cell") return torch.rendered(syntax.child(syntax.child(inner, Field::function), Field::object));
-  if (how == "group") return kind == Kind::list ? text : "[{'params': " + text + "}]";
-  if (how == "columns") return columns_of(torch, node);
-  if (how == "checkpoint" && is_open_file(torch, inner)) return text + ".name";
-  if (how == "path") return is_open_file(torch, inner) ? text + ".name" : text;
-  if (how == "checkpoint") {
-    for (std::string_view ending : {".pth.tar", ".pth", ".pt", ".bin"})
-      if (size_t at = text.rfind(ending);
-          kind == Kind::string && at != text.npos && at + ending.size() + 1 >= text.size())
-        return text.substr(0, at) + ".ckpt" + text.substr(at + ending.size());
-    const bool may_be_path = kind == Kind::identifier || kind == Kind::attribute || kind == Kind::binary_operator;
-    return may_be_path && torch.file.holds("pathlib") ? "str(" + text + ")" : text;  // which MindSpore refuses
-  }
-  return text;
-}
-
-// The names of parameters in a template: $name, $name:transform, $name|default. {...} stays when all it names is given.
-std::optional<std::vector<Piece>> expand(TorchFile& torch, const Match& match, std::string_view target) {
-  std::vector<Piece> pieces;
-  auto literal = [&](std::string_view text) {
-    if (pieces.empty() || pieces.back().source) pieces.push_back({false, {}, ""});
-    pieces.back().text += text;
-  };
-  auto word_end = [&](size_t at) {
-    while (at < target.size() && (std::isalnum(static_cast<unsigned char>(target[at])) || target[at] == '_')) ++at;
-    return at;
-  };
-  for (size_t at = 0; at < target.size();) {
-    if (target[at] == '{') {
-      size_t end = target.find('}', at);
-      std::string_view group = target.substr(at + 1, end - at - 1);
-      auto inner = expand(torch, match, group);
-      for (const Piece& piece : inner ? *inner : std::vector<Piece>{}) {
-        if (piece.source)
-          pieces.push_back(piece);
-        else
-          literal(piece.text);
-      }
-      at = end + 1;
-      continue;
-    }
-    if (target[at] != '$') {
-      literal(target.substr(at, 1));
-      ++at;
-      continue;
-    }
-    size_t end = word_end(at + 1);
-    std::string_view name = target.substr(at + 1, end - at - 1), how, otherwise;
-    bool has_default = false;
-    if (end < target.size() && target[end] == ':') {
-      size_t from = end + 1;
-      end = word_end(from);
-      how = target.substr(from, end - from);
-    }
-    if (end < target.size() && target[end] == '|') {
-      size_t from = end + 1;
-      end = std::min(target.find_first_of(",){} ", from), target.size());
-      otherwise = target.substr(from, end - from);
-      has_default = true;
-    }
-    at = end;
-    auto given = match.given.find(name);
-    if (given == match.given.end()) {
-      if (!has_default) return std::nullopt;
-      if (auto other = match.given.find(otherwise.substr(otherwise.starts_with('$'))); other != match.given.end())
-        literal(torch.rendered(other->second));
-      else
-        literal(otherwise);
-      continue;
-    }
-    auto node = match.nodes.find(name);
-    std::string text = torch.rendered(given->second);
-    if (name == "params" && node != match.nodes.end() && of_several_networks(torch, node->second)) {
-      std::string made = "distinct(" + text + ")";
-      const bool groups = torch.syntax.kind(node->second) == Kind::list;
-      literal(how == "group" && !groups ? "[{'params': " + made + "}]" : made);
-      continue;
-    }
-    std::string made =
-        how.empty() ? text : transformed(torch, how, node == match.nodes.end() ? kNoNode : node->second, text);
-    if (made == text)
-      pieces.push_back({true, given->second, text, node == match.nodes.end() ? kNoNode : node->second});
-    else
-      literal(made);
-  }
-  return pieces;
-}
 
 // ---- edits ----
 
@@ -391,6 +49,8 @@ void write_gap(TorchFile& torch, Rewrite& rewrite, Span gap, std::string by, boo
   rewrite.replace(gap, std::move(by));
 }
 
+}  // namespace
+
 void write(TorchFile& torch, NodeId node, const std::vector<Piece>& pieces, const std::string& message) {
   const Node& at = torch.syntax[node];
   NodeId callee = torch.syntax.kind(node) == Kind::call ? torch.syntax.child(node, Field::function) : node;
@@ -413,11 +73,15 @@ void write(TorchFile& torch, NodeId node, const std::vector<Piece>& pieces, cons
   rewrite.commit();
 }
 
+namespace {
+
 // ---- names ----
 
 bool is_statement(const Syntax& syntax, NodeId node) {
   return syntax.kind(syntax.parent(node)) == Kind::expression_statement;
 }
+
+}  // namespace
 
 std::string shown(const std::string& name) {
   size_t colon = name.find(':');
@@ -432,6 +96,8 @@ std::string reason_of(const std::string& name, const TorchRow* row) {
   if (nearest.empty()) return "MindSpore has nothing by which it could be replaced";
   return "the nearest in MindSpore is " + std::string(nearest);
 }
+
+namespace {
 
 // Operators get parentheses where the new text binds tighter than they do.
 void enclose(const Syntax& syntax, std::vector<Piece>& pieces) {
@@ -506,6 +172,8 @@ bool is_entry(TorchFile& torch, NodeId node) {
   return false;
 }
 
+}  // namespace
+
 bool is_data_of_parameter(const Syntax& syntax, NodeId node) {
   if (syntax.kind(node) == Kind::attribute)
     return syntax.text(syntax.child(node, Field::attribute)) == "data" &&
@@ -518,6 +186,8 @@ bool is_data_of_parameter(const Syntax& syntax, NodeId node) {
 bool is_gradient(const Syntax& syntax, NodeId node) {
   return syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "grad";
 }
+
+namespace {
 
 // p.grad of p.grad, p.grad.data and p.grad.detach().
 NodeId owner_of_gradient(const Syntax& syntax, NodeId node) {
@@ -545,6 +215,18 @@ bool is_plain_tensor(TorchFile& torch, NodeId node) {
   });
 }
 
+// nn.Sequential(nn.ReLU(inplace=True), ...): what the sequence is given changes.
+bool begins_in_place(const Syntax& syntax, NodeId call) {
+  const NodeId list = syntax.parent(call), sequence = syntax.parent(list);
+  if (syntax.kind(sequence) != Kind::call || syntax.first(list) != call ||
+      !syntax.text(syntax.child(sequence, Field::function)).ends_with("Sequential") ||
+      syntax.text(syntax.child(call, Field::function)).find("LU") == std::string_view::npos)
+    return false;
+  const std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
+  return !arguments.empty() &&
+         (syntax.text(arguments.back()) == "True" || syntax.text(arguments.back()) == "inplace=True");
+}
+
 // Applies a row's target to a call; the words `drop` and `pass` stand for the statement that goes.
 bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) {
   const TorchRow& row = *found.row;
@@ -558,7 +240,8 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
     }
   } else {
     bool assigns = row.target.find(" = ") != row.target.npos && row.target.find('(') > row.target.find(" = ");
-    std::string target = row.target;
+    std::string target = torch.own_names(row.target);
+    if (begins_in_place(syntax, call)) target = "InPlace(" + target + ")";
     NodeId outer = syntax.parent(syntax.parent(call));
     if (name.ends_with(":parameters") && syntax.text(syntax.child(outer, Field::function)) == "next")
       target = "iter(" + target + ")";
@@ -613,8 +296,10 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
   return true;
 }
 
+}  // namespace
+
 // np.finfo(x).eps, digits.data of digits = load_digits(): what a library other than PyTorch gives.
-bool begins_with_library(TorchFile& torch, NodeId node, int depth = 0) {
+bool begins_with_library(TorchFile& torch, NodeId node, int depth) {
   const Syntax& syntax = torch.syntax;
   for (;;) {
     Kind kind = syntax.kind(node);
@@ -645,6 +330,8 @@ bool begins_with_library(TorchFile& torch, NodeId node, int depth = 0) {
     return made && begins_with_library(torch, one.value, depth + 1);
   });
 }
+
+namespace {
 
 // The names by which a call may be known in the table: by what it calls, by the class of its receiver, by a method that only
 // tensors and modules of PyTorch have.
@@ -694,12 +381,16 @@ std::vector<std::string> call_names(TorchFile& torch, NodeId call) {
   return found;
 }
 
+}  // namespace
+
 bool is_imported(TorchFile& torch, NodeId name) {
   uint32_t scope = kNoScope;
   std::vector<uint32_t> bindings = torch.file.module.lookup(torch.syntax.text(name), name, scope);
   return std::any_of(bindings.begin(), bindings.end(),
                      [&](uint32_t index) { return torch.file.module.bindings()[index].how == Bound::from_import; });
 }
+
+namespace {
 
 // act() of a variable that may hold one of several classes: they are translated where the variable gets them.
 bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string>& names) {
@@ -718,9 +409,26 @@ bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string
   return true;
 }
 
+// criterion(prediction, target=y): MindSpore's losses have other names for what they take.
+void drop_keywords(TorchFile& torch, NodeId call, const std::vector<std::string>& names) {
+  const Syntax& syntax = torch.syntax;
+  static constexpr std::array words = {"input", "target", "input1", "input2", "anchor", "positive", "negative"};
+  if (std::none_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with("Loss:__call__"); }))
+    return;
+  for (NodeId one : syntax.children(syntax.child(call, Field::arguments)))
+    if (std::find(words.begin(), words.end(), syntax.text(syntax.child(one, Field::name))) != words.end())
+      Rewrite(torch.file, kTorchNames, one, "by its place")
+          .replace(Span{syntax[one].begin, syntax[syntax.child(one, Field::value)].begin}, "")
+          .commit();
+}
+
+}  // namespace
+
 void rewrite_call(TorchFile& torch, NodeId call) {
+  if (is_recorded_name(torch, torch.syntax.child(call, Field::function))) return;
   if (rewrite_leaf(torch, call) || rewrite_named(torch, call)) return;
   const std::vector<std::string> names = call_names(torch, call);
+  drop_keywords(torch, call, names);
   if (keeps_variable(torch, call, names)) return;
   for (const std::string& name : names) {
     const std::vector<TorchRow>& rows = rows_of(name);
@@ -743,253 +451,6 @@ void rewrite_call(TorchFile& torch, NodeId call) {
     torch.leave(call, shown(name), reason_of(name, refused));
     torch.file.rewritten[torch.syntax.child(call, Field::function)] = kTorchMissing.id;
     return;
-  }
-}
-
-// The new spelling of a name that is not called: a row of its own, or the callee of the row of its calls.
-std::string value_target(const std::string& name) {
-  for (const TorchRow& row : rows_of(name)) {
-    if (row.how == TorchRow::How::missing) continue;
-    if (!row.call) return row.target;
-    size_t open = row.target.find('(');
-    std::string callee = row.target.substr(0, open);
-    const bool function = row.target.compare(open == callee.npos ? 0 : open, 7, "(lambda") == 0;  // needs its arguments
-    if (open != callee.npos && callee.find_first_of("$ {") == callee.npos && !function) return callee;
-  }
-  return "";
-}
-
-bool is_topmost(const Syntax& syntax, NodeId node) {
-  NodeId up = syntax.parent(node);
-  return !(syntax.kind(up) == Kind::attribute && syntax.child(up, Field::object) == node) &&
-         syntax[node].field != Field::attribute;
-}
-
-bool in_import(const Syntax& syntax, NodeId node) {
-  for (NodeId up = syntax.parent(node); up != kNoNode; up = syntax.parent(up)) {
-    Kind kind = syntax.kind(up);
-    if (kind == Kind::import_statement || kind == Kind::import_from_statement) return true;
-    if (kind == Kind::block || kind == Kind::module) return false;
-  }
-  return false;
-}
-
-// torch.backends.cudnn.benchmark = True
-bool drop_switch(TorchFile& torch, NodeId node) {
-  const Syntax& syntax = torch.syntax;
-  NodeId up = syntax.parent(node);
-  if (syntax.kind(up) != Kind::assignment || syntax[node].field != Field::left) return false;
-  for (const ApiName& name : torch.file.resolver.names(torch.file.module, node))
-    if (name.name.starts_with("torch.backends.")) {
-      torch.drop(kTorchNames, syntax.statement(node), name.name + " has nothing to do");
-      torch.note(node, name.name, "migrated");
-      return true;
-    }
-  return false;
-}
-
-// x.data is x; x.grad stays, because training code keeps gradients there where a script reads them.
-bool rewrite_inner_tensor(TorchFile& torch, NodeId node) {
-  const Syntax& syntax = torch.syntax;
-  if (syntax.kind(node) != Kind::attribute) return false;
-  std::string_view member = syntax.text(syntax.child(node, Field::attribute));
-  NodeId object = syntax.child(node, Field::object);
-  std::string_view inner = syntax.text(syntax.child(object, Field::attribute));
-  const bool unknown = (syntax.kind(object) == Kind::identifier || inner == "weight" || inner == "bias") &&
-                       torch.file.resolver.values(torch.file.module, object).empty();
-  if (member != "data" || begins_with_library(torch, object) ||
-      !(unknown || is_gradient(syntax, object) ||
-        torch.file.resolver.is_instance(torch.file.module, object, "torch.Tensor")))
-    return false;
-  Match found{nullptr, {{"self", syntax.span(object)}}, {}};
-  write(torch, node, *expand(torch, found, "$self"), "the data of a tensor is the tensor");
-  return true;
-}
-
-void replace_attribute(TorchFile& torch, NodeId node, const TorchRow& row, const std::string& name) {
-  Match found{&row, {{"self", torch.syntax.span(torch.syntax.child(node, Field::object))}}, {}};
-  auto pieces = expand(torch, found, row.target);
-  if (!pieces) return;
-  write(torch, node, *pieces, shown(name) + " has its counterpart");
-  torch.note(node, shown(name), "migrated");
-}
-
-// x.max(1).values, x.topk(5).indices: parts of a tuple here.
-bool rewrite_part(TorchFile& torch, NodeId node) {
-  const Syntax& syntax = torch.syntax;
-  if (syntax.kind(node) != Kind::attribute || syntax[node].field == Field::function) return false;
-  std::string_view member = syntax.text(syntax.child(node, Field::attribute));
-  if (member != "values" && member != "indices") return false;
-  NodeId object = syntax.child(node, Field::object), made = object;
-  if (syntax.kind(object) == Kind::identifier) {
-    uint32_t scope = kNoScope;
-    for (uint32_t index : torch.file.module.lookup(syntax.text(object), object, scope))
-      made = torch.file.module.bindings()[index].value;
-  }
-  static constexpr std::array pairs = {"max", "min", "topk", "sort", "cummax", "cummin", "median", "kthvalue"};
-  NodeId callee = syntax.child(made, Field::function);
-  if (syntax.kind(made) != Kind::call || syntax.kind(callee) != Kind::attribute ||
-      std::find(pairs.begin(), pairs.end(), syntax.text(syntax.child(callee, Field::attribute))) == pairs.end())
-    return false;
-  torch.discard({syntax[object].end, syntax[node].end}, false, true);
-  Rewrite(torch.file, kTorchNames, node, "a part of a tuple")
-      .replace(Span{syntax[object].end, syntax[node].end}, member == "values" ? "[0]" : "[1]")
-      .commit();
-  return true;
-}
-
-void rewrite_name(TorchFile& torch, NodeId node) {
-  const Syntax& syntax = torch.syntax;
-  if (rewrite_part(torch, node) || is_named_argument(torch, node)) return;
-  if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "device" &&
-      syntax.text(node).starts_with("next("))  // next(net.parameters()).device
-    return torch.replace(kTorchNames, node, "ms.get_context('device_target')", "one device here");
-  if (rewrite_inner_tensor(torch, node) || rewrite_rate(torch, node) || drop_switch(torch, node)) return;
-  if (!is_topmost(syntax, node) || in_import(syntax, node) || torch.file.rewritten.contains(node)) return;
-  NodeId up = syntax.parent(node);
-  bool is_keyword = syntax.kind(up) == Kind::keyword_argument && syntax[node].field == Field::name;
-  bool bound = syntax[node].field == Field::left || syntax[node].field == Field::name;
-  if (is_keyword || (bound && syntax.kind(node) == Kind::identifier)) return;
-  const bool called = syntax.kind(up) == Kind::call && syntax[node].field == Field::function;
-  const bool set = syntax.kind(up) == Kind::assignment && syntax[node].field == Field::left;
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, node))) {
-    bool method = value.is == Value::Is::method;
-    if ((value.is != Value::Is::named && !method) || (method && syntax.kind(node) != Kind::attribute)) continue;
-    std::string name = canonical(value.name).name + (method ? ":" + value.member : "");
-    if (!name.starts_with("torch")) continue;
-    if (name.starts_with("torchvision.models.") && name.find("_Weights") != name.npos &&
-        syntax.text(syntax.child(up, Field::name)) == "weights") {
-      torch.settle(node);
-      return;  // goes with its call
-    }
-    // A variable that holds the thing keeps its own name.
-    if (syntax.kind(node) == Kind::identifier && !is_imported(torch, node)) continue;
-    const std::vector<TorchRow>& own = rows_of(name);
-    if (called && !method && (own.empty() || own.back().call)) return;  // the call decides
-    if (method) {
-      for (const std::string& one : lookups(name))
-        for (const TorchRow& row : torch_rows(one))
-          if (!row.call && !called && !set) return replace_attribute(torch, node, row, name);
-      continue;
-    }
-    std::string target = value_target(name);
-    if (!target.empty()) {
-      torch.settle(node);
-      if (target != syntax.text(node)) torch.replace(kTorchNames, node, target, name + " has its counterpart");
-      torch.needing(target);
-      torch.note(node, name, "migrated");
-    } else {
-      torch.leave(node, name, reason_of(name, rows_of(name).empty() ? nullptr : &rows_of(name)[0]));
-    }
-    return;
-  }
-  if (called || syntax.kind(node) != Kind::attribute) return;
-  const std::string name = "torch.Tensor:" + std::string(syntax.text(syntax.child(node, Field::attribute)));
-  for (const TorchRow& row : torch_rows(name))  // x.dtype.is_floating_point: what nothing else has
-    if (!row.call && row.only_torch) return replace_attribute(torch, node, row, name);
-}
-
-// class Net(nn.Module): def forward -> def construct; super().forward(x), self.block.forward(x).
-void rewrite_forward(TorchFile& torch, NodeId node) {
-  const Syntax& syntax = torch.syntax;
-  if (syntax.kind(node) == Kind::function_definition) {
-    NodeId name = syntax.child(node, Field::name), owner = syntax.ancestor(node, Kind::class_definition);
-    if (owner == kNoNode || syntax.text(name) != "forward") return;
-    for (const std::string& base : torch.file.resolver.external_bases(torch.file.module, owner))
-      if (base.starts_with("torch.nn.")) {
-        torch.replace(kTorchModule, name, "construct", kTorchModule.title.data());
-        return;
-      }
-    return;
-  }
-  NodeId member = syntax.child(node, Field::attribute), object = syntax.child(node, Field::object);
-  if (syntax.text(member) != "forward") return;
-  bool super = false;
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, object)))
-    super = super || value.is == Value::Is::super;
-  if (super || is_module(torch, object)) torch.replace(kTorchModule, member, "construct", kTorchModule.title.data());
-}
-
-// v *= decay where v stands for a parameter: PyTorch changes the parameter itself.
-void set_in_place(TorchFile& torch, NodeId statement) {
-  const Syntax& syntax = torch.syntax;
-  NodeId left = syntax.child(statement, Field::left), right = syntax.child(statement, Field::right);
-  const bool by_gradient =
-      torch.file.text(right).find(torch.file.text(left) + ".grad") != std::string::npos;  // w -= rate * w.grad
-  if (!is_data_of_parameter(syntax, left) && !by_gradient) return;
-  NodeId root = syntax.kind(left) == Kind::attribute ? syntax.child(left, Field::object) : left;
-  std::string sign = torch.text.substr(syntax[left].end, syntax[right].begin - syntax[left].end);
-  torch.replace(kTorchNames, statement,
-                fmt::format("{0}.set_data({0}{1}{2})", torch.rendered(root), sign.replace(sign.find('='), 1, ""),
-                            transformed(torch, "operand", right, torch.rendered(right))),
-                "an assignment in place sets the parameter");
-}
-
-// p.data = value: PyTorch puts another value into the tensor itself.
-bool set_data(TorchFile& torch, NodeId assignment) {
-  const Syntax& syntax = torch.syntax;
-  NodeId left = syntax.child(assignment, Field::left), right = syntax.child(assignment, Field::right);
-  if (syntax.kind(left) != Kind::attribute || syntax.text(syntax.child(left, Field::attribute)) != "data" ||
-      right == kNoNode || syntax.text(left).starts_with("self.data"))
-    return false;
-  NodeId object = syntax.child(left, Field::object);
-  const std::string text = torch.rendered(object);
-  if (torch.rendered(left) != text) return false;  // .data of something that is no tensor
-  torch.replace(kTorchNames, assignment,
-                is_gradient(syntax, object) ? text + " = " + torch.rendered(right)
-                                            : fmt::format("{}.set_data({})", text, torch.rendered(right)),
-                "another value for the same tensor");
-  return true;
-}
-
-void join_subscripts(TorchFile& torch, NodeId target) {
-  const Syntax& syntax = torch.syntax;
-  NodeId inner = syntax.child(target, Field::value);
-  if (syntax.kind(target) != Kind::subscript || syntax.kind(inner) != Kind::subscript ||
-      !torch.file.resolver.is_instance(torch.file.module, inner, "torch.Tensor"))
-    return;
-  NodeId first = syntax.child(target, Field::subscript);
-  Rewrite(torch.file, kTorchNames, target, "a part of a tensor is a copy: one index sets it")
-      .replace(Span{syntax[inner].end - 1, syntax[first].begin}, ", ")
-      .commit();
-}
-
-}  // namespace
-
-void rewrite_calls(TorchFile& torch) {
-  const Syntax& syntax = torch.syntax;
-  // From the inside out: nodes are numbered in the order of the text, a child behind its parent.
-  for (NodeId node = syntax.size(); node-- > 0;) {
-    switch (syntax.kind(node)) {
-      case Kind::call:
-        if (!is_training_call(torch, node) && !is_gradient_call(torch, node)) rewrite_call(torch, node);
-        break;
-      case Kind::function_definition: rewrite_forward(torch, node); break;
-      case Kind::attribute:
-        rewrite_forward(torch, node);
-        rewrite_parameter(torch, node);
-        [[fallthrough]];
-      case Kind::identifier: rewrite_name(torch, node); break;
-      default: break;
-    }
-  }
-  // x, y = x.to(device), y.to(device); t[0][i] = 1, where t[0] is a copy
-  for (NodeId node = 0; node < syntax.size(); ++node) {
-    if (syntax.kind(node) == Kind::expression_statement && syntax.kind(syntax.first(node)) == Kind::call &&
-        torch.rendered(node).find_first_of("(=") == std::string::npos)
-      torch.drop(kTorchNames, node, "nothing is left to do");
-    if (syntax.kind(node) == Kind::augmented_assignment) set_in_place(torch, node);
-    std::string word;
-    if (syntax.kind(node) == Kind::string && string_value(syntax, node, word) && word == "Linear" &&
-        syntax.ancestor(node, Kind::comparison_operator) != kNoNode && torch.file.holds(".__class__.__name__"))
-      torch.replace(kTorchNames, node, "'Dense'", "the name of a class");
-    if (syntax.kind(node) != Kind::assignment) continue;
-    if (rewrite_leaf(torch, node) || set_data(torch, node)) continue;
-    join_subscripts(torch, syntax.child(node, Field::left));
-    NodeId left = syntax.child(node, Field::left), right = syntax.child(node, Field::right);
-    if (right != kNoNode && syntax.text(left) != syntax.text(right) && torch.rendered(left) == torch.rendered(right) &&
-        syntax.kind(syntax.parent(node)) == Kind::expression_statement)
-      torch.drop(kTorchNames, syntax.parent(node), "nothing is left to do");
   }
 }
 

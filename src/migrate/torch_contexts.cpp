@@ -8,13 +8,14 @@ namespace cairn::migrate {
 
 bool is_idle_context(TorchFile& torch, NodeId expression) {
   static constexpr std::array idle = {
-      "torch.no_grad",           "torch.enable_grad", "torch.set_grad_enabled", "torch.inference_mode",
       "torch.cuda.amp.autocast", "torch.autocast",    "torch.amp.autocast",     "torch.autograd.set_detect_anomaly",
+      "torch.no_grad",           "torch.enable_grad", "torch.set_grad_enabled", "torch.inference_mode",
       "torch.autograd.no_grad"};
+  const auto end = idle.begin() + (torch.file.options.recorded ? 4 : idle.size());  // the rest is about gradients
   NodeId callee =
       torch.syntax.kind(expression) == Kind::call ? torch.syntax.child(expression, Field::function) : expression;
   for (const ApiName& name : torch.file.resolver.names(torch.file.module, callee))
-    if (std::find(idle.begin(), idle.end(), name.name) != idle.end()) return true;
+    if (std::find(idle.begin(), end, name.name) != end) return true;
   return false;
 }
 

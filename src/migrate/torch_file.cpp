@@ -75,6 +75,35 @@ void TorchFile::replace(const Rule& rule, NodeId node, std::string by, std::stri
   Rewrite(file, rule, node, std::move(message)).replace(node, needing(by)).commit();
 }
 
+// Whether the script binds the name of one of our definitions at its top, but not by an import.
+static bool is_taken(const Module& module, const std::string& name) {
+  return module.scopes()[0].names.contains(name) && !torch_helper(name).empty() &&
+         std::none_of(module.imports().begin(), module.imports().end(),
+                      [&](const Import& import) { return import.alias == name; });
+}
+
+std::string TorchFile::own_names(std::string_view text) const {
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    const std::string word(text.substr(at, end - at));
+    const bool free = made.empty() || (made.back() != '.' && made.back() != '$');
+    made += (free && is_taken(file.module, word) ? "torch_" : "") + word;
+    if (end == at) made += text[end++];
+    at = end;
+  }
+  return made;
+}
+
+// The text of one of our definitions by the name that it has in this file; "" of other names.
+std::string TorchFile::definition(const std::string& name) const {
+  constexpr std::string_view prefix = "torch_";
+  if (name.starts_with(prefix) && is_taken(file.module, name.substr(prefix.size())))
+    return own_names(torch_helper(name.substr(prefix.size())));
+  return is_taken(file.module, name) ? "" : own_names(torch_helper(name));
+}
+
 const std::string& TorchFile::needing(const std::string& new_text) {
   for (size_t at = 0; at < new_text.size();) {
     if (!is_word(new_text[at])) {
@@ -85,7 +114,7 @@ const std::string& TorchFile::needing(const std::string& new_text) {
     while (end < new_text.size() && is_word(new_text[end])) ++end;
     std::string word = new_text.substr(at, end - at);
     bool member = at > 0 && new_text[at - 1] == '.';
-    if (!member && (!mindspore_module(word).empty() || !torch_helper(word).empty())) needs_.insert(word);
+    if (!member && (!mindspore_module(word).empty() || !definition(word).empty())) needs_.insert(word);
     at = end;
   }
   return new_text;
@@ -319,20 +348,19 @@ void TorchFile::write_imports() {
   const std::vector<std::string> guarded = guard_imports(unused);
   std::map<std::string, std::set<std::string>> from;
   std::vector<std::string> helpers;
+  const bool runs = main_guard(syntax) != kNoNode ||
+                    std::any_of(file.changes.begin(), file.changes.end(),
+                                [&](const Change& change) { return change.rule == kTorchTraining.id; });
+  if (runs && file.options.recorded) needs_.insert("recorded");
   std::set<std::string> todo = needs_, done;
   while (!todo.empty()) {
     std::string name = *todo.begin();
     todo.erase(todo.begin());
     if (!done.insert(name).second) continue;
-    if (std::string_view helper = torch_helper(name); !helper.empty()) {
-      if (file.module.scopes()[0].names.contains(name)) {
-        bool imported = std::any_of(file.module.imports().begin(), file.module.imports().end(),
-                                    [&](const Import& import) { return import.alias == name; });
-        if (!imported) continue;  // the script has its own
-      }
+    if (const std::string helper = definition(name); !helper.empty()) {
       helpers.push_back(name);
       std::set<std::string> before = std::exchange(needs_, {});
-      needing(std::string(helper));
+      needing(helper);
       todo.insert(needs_.begin(), needs_.end());
       needs_ = std::move(before);
     } else if (std::string_view module = mindspore_module(name); module.find(" as ") != module.npos || module == name) {
@@ -343,9 +371,6 @@ void TorchFile::write_imports() {
   }
   if (place == kNoNode) place = first_statement(syntax);
   if (place == kNoNode) return;
-  const bool runs = main_guard(syntax) != kNoNode ||
-                    std::any_of(file.changes.begin(), file.changes.end(),
-                                [&](const Change& change) { return change.rule == kTorchTraining.id; });
   if (runs) lines.insert("import mindspore as ms");
   std::vector<std::string> rows = sorted_imports(lines);
   for (const auto& [module, names] : from) {
@@ -381,13 +406,14 @@ void TorchFile::write_imports() {
     if (syntax.parent(import.statement) == 0) after = std::max(after, import.statement);
   std::vector<std::string> body;
   std::stable_partition(helpers.begin(), helpers.end(), [&](const std::string& name) {  // classes behind their bases
-    std::string_view head = torch_helper(name).substr(0, torch_helper(name).find('\n'));
+    const std::string text = definition(name), head = text.substr(0, text.find('\n'));
     return std::none_of(helpers.begin(), helpers.end(),
                         [&](const std::string& base) { return head.ends_with("(" + base + "):"); });
   });
   for (const std::string& name : helpers) {
     body.insert(body.end(), {"", ""});
-    std::string_view block = torch_helper(name);
+    const std::string text = definition(name);
+    std::string_view block = text;
     while (!block.empty()) {
       size_t end = std::min(block.find('\n'), block.size());
       body.emplace_back(block.substr(0, end));
@@ -396,6 +422,7 @@ void TorchFile::write_imports() {
   }
   body.insert(body.end(), guarded.begin(), guarded.end());
   if (runs) body.insert(body.end(), {"", "ms.set_context(mode=ms.PYNATIVE_MODE)"});
+  if (runs && file.options.recorded) body.push_back("recorded.start()");
   const uint32_t next = line_of(syntax[after].end) + 1;
   std::string_view following = next <= this->rows.count() ? line(next) : "";
   body.insert(body.end(), following.find_first_not_of(" \t\r\n") == following.npos ? 1 : 2, "");

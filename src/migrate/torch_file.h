@@ -52,6 +52,8 @@ class TorchFile {
   void discard(Span span, bool with_begin, bool with_end);
   /// Replaces a node, or what stands between two offsets.
   void replace(const Rule& rule, NodeId node, std::string by, std::string message);
+  /// The text in which definitions of ours whose names the script has itself are called torch_NAME.
+  std::string own_names(std::string_view text) const;
   /// Notes the names that new text uses, for the imports; gives the text back.
   const std::string& needing(const std::string& new_text);
   /// Notes that a statement goes, with its line when it has one to itself.
@@ -96,6 +98,7 @@ class TorchFile {
   };
   int moved(uint32_t line) const;
   bool in_string(uint32_t offset) const;
+  std::string definition(const std::string& name) const;
   void write_drops();
   void split_rows();
   void write_lines();
@@ -132,6 +135,13 @@ void rewrite_training(TorchFile& torch);
 /// torch.autograd.grad of a value and a variable that the value is computed from (torch_gradients.cpp).
 bool is_gradient_call(TorchFile& torch, NodeId call);
 void rewrite_gradients(TorchFile& torch);
+/// Gradients by recorded calls (torch_recorded.cpp): whether scripts leave gradients to a person that recorded calls would give.
+bool leaves_gradients(const Result& result);
+/// no_grad and its like, autograd.grad; x.requires_grad_() and x.requires_grad = True; x.backward().
+bool rewrite_recorded_name(TorchFile& torch, NodeId node);
+bool is_recorded_name(TorchFile& torch, NodeId node);
+bool rewrite_watched(TorchFile& torch, NodeId node);
+void rewrite_recorded_backward(TorchFile& torch, NodeId call, NodeId subject);
 /// x.requires_grad_() and x.requires_grad = True where the script reads x.grad: x becomes a parameter.
 bool rewrite_leaf(TorchFile& torch, NodeId node);
 /// getattr(torch.optim, name) where only the run knows the name (torch_named.cpp).

@@ -324,9 +324,11 @@ class Gradients {
 }  // namespace
 
 bool is_gradient_call(TorchFile& torch, NodeId call) {
-  return torch.file.calls(call, "torch.autograd.grad") && Gradients(torch).rewrites(call);
+  return !torch.file.options.recorded && torch.file.calls(call, "torch.autograd.grad") &&
+         Gradients(torch).rewrites(call);
 }
 bool rewrite_leaf(TorchFile& torch, NodeId node) {
+  if (torch.file.options.recorded) return rewrite_watched(torch, node);
   const Syntax& syntax = torch.syntax;
   const bool call = syntax.kind(node) == Kind::call;
   NodeId asked = call ? syntax.child(node, Field::function) : syntax.child(node, Field::left);
@@ -351,6 +353,8 @@ bool rewrite_leaf(TorchFile& torch, NodeId node) {
   return true;
 }
 
-void rewrite_gradients(TorchFile& torch) { Gradients(torch).rewrite(); }
+void rewrite_gradients(TorchFile& torch) {
+  if (!torch.file.options.recorded) Gradients(torch).rewrite();
+}
 
 }  // namespace cairn::migrate

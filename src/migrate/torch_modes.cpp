@@ -100,6 +100,8 @@ void begin_in_training(TorchFile& torch) {
     if (syntax.kind(node) != Kind::call || in_module(torch, node) || !makes_module(torch, node)) continue;
     const NodeId whole = whole_network(torch, node);
     if (!done.insert(whole).second) continue;
+    const std::string_view last = called_method(syntax, whole);
+    if (last == "eval" || last == "train") continue;  // Net().eval()
     NodeId up = syntax.parent(whole), target = syntax.child(up, Field::left);
     if (syntax.kind(up) == Kind::expression_list) {  // a, b = A(), B()
       const NodeId assignment = syntax.parent(up);

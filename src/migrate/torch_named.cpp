@@ -41,13 +41,33 @@ bool is_named_argument(TorchFile& torch, NodeId node) {
   if (syntax.kind(call) != Kind::call || syntax.kind(list) != Kind::argument_list || syntax.children(list)[0] != node)
     return false;
   if (is_partial(torch, call)) return !partial_class(torch, call).first.empty();
+  if (syntax.text(syntax.child(call, Field::function)) == "hasattr") return true;
   if (syntax.text(syntax.child(call, Field::function)) != "getattr") return false;
   for (const ApiName& name : torch.file.resolver.names(torch.file.module, node))
     if (!helper_for(name.name).empty()) return true;
   return false;
 }
 
+// hasattr(torch.nn.functional, "scaled_dot_product_attention"): whether there is something for it.
+static bool rewrite_asked(TorchFile& torch, NodeId call) {
+  const std::vector<NodeId> arguments = torch.syntax.children(torch.syntax.child(call, Field::arguments));
+  std::string word;
+  if (torch.syntax.text(torch.syntax.child(call, Field::function)) != "hasattr" || arguments.size() != 2 ||
+      !string_value(torch.syntax, arguments[1], word))
+    return false;
+  for (const ApiName& name : torch.file.resolver.names(torch.file.module, arguments[0])) {
+    if (name.name != "torch" && !name.name.starts_with("torch.")) continue;
+    const std::vector<TorchRow>& rows = torch_rows(name.name + "." + word);
+    const bool there = !rows.empty() && rows[0].how != TorchRow::How::missing;
+    torch.replace(kTorchNames, call, there ? "True" : "False", "whether there is something for the name");
+    torch.settle(arguments[0]);
+    return true;
+  }
+  return false;
+}
+
 bool rewrite_named(TorchFile& torch, NodeId call) {
+  if (rewrite_asked(torch, call)) return true;
   const Syntax& syntax = torch.syntax;
   const std::vector<NodeId> arguments = syntax.children(syntax.child(call, Field::arguments));
   if (is_partial(torch, call)) {

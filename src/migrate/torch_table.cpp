@@ -190,6 +190,7 @@ std::string_view torch_helper(std::string_view name) {
 std::string_view mindspore_module(std::string_view name) {
   static constexpr std::pair<std::string_view, std::array<std::string_view, 16>> modules[] = {
       {"mindspore", {"nn", "ops"}},
+      {"cairn.ms", {"recorded"}},
       {"mindspore.dataset", {"GeneratorDataset", "NumpySlicesDataset", "vision", "transforms"}},
       {"mindspore.common.initializer",
        {"initializer", "HeUniform", "HeNormal", "Uniform", "Normal", "XavierUniform", "XavierNormal", "Constant",
@@ -197,7 +198,8 @@ std::string_view mindspore_module(std::string_view name) {
   };
   if (name == "ms") return "mindspore as ms";
   if (name == "np") return "numpy as np";
-  static constexpr std::array plain = {"math", "copy", "os", "json", "gzip", "pickle", "shutil", "collections"};
+  static constexpr std::array plain = {"math",   "copy",   "os",          "json",      "gzip",
+                                       "pickle", "shutil", "collections", "contextlib"};
   if (std::find(plain.begin(), plain.end(), name) != plain.end()) return name;
   for (const auto& [module, names] : modules)
     if (std::find(names.begin(), names.end(), name) != names.end() && !name.empty()) return module;

@@ -47,7 +47,9 @@ class Training {
 
   void rewrite() {
     for (size_t i = 0; i < events_.size(); ++i)
-      if (events_[i].does == Does::backward)
+      if (events_[i].does == Does::backward && torch_.file.options.recorded)
+        rewrite_recorded_backward(torch_, events_[i].call, events_[i].subject);
+      else if (events_[i].does == Does::backward)
         taker_ && taker_->backward == events_[i].call ? take_gradients(i) : backward(i);
       else if (events_[i].does == Does::hand)
         hand(i);
@@ -94,7 +96,7 @@ class Training {
     Names over;
     for (size_t i = at + 1; i < events_.size(); ++i) {
       const Event& event = events_[i];
-      if (event.does == Does::step && !over.contains(event.receiver)) {
+      if (event.does == Does::step && !over.contains(event.receiver) && closure_of(event) == kNoNode) {
         found.push_back(event.receiver);
         over.insert(event.receiver);
       }
@@ -137,6 +139,9 @@ class Training {
       for (const Value& value : values) {
         if (value.is == Value::Is::instance && is_subclass(canonical(value.name).name, "torch.nn.Module")) return true;
         if (value.is == Value::Is::function || value.is == Value::Is::object) return true;
+        if (value.is == Value::Is::method && is_subclass(canonical(value.name).name, "torch.nn.Module") &&
+            torch_rows("torch.nn.Module:" + value.member).empty())
+          return true;  // a method of a network that the script defines
       }
       if (!values.empty()) continue;
       if (syntax_.kind(callee) == Kind::attribute) {
@@ -689,9 +694,13 @@ class Training {
     if (is_own_optimizer(torch_, event.subject))
       return torch_.note(event.call, "torch.optim.Optimizer.step", "migrated");
     const bool several = torch_.file.resolver.is_instance(torch_.file.module, event.subject, "torch.optim.LBFGS");
+    const bool recorded = torch_.file.options.recorded;
     std::string by = fmt::format("{0}(kept_gradients({0}.parameters))", event.receiver);
     if (closure != kNoNode && several) by = fmt::format("{}.step({})", event.receiver, torch_.rendered(closure));
     if (closure != kNoNode && !several) by = fmt::format("stepped({}, {})", event.receiver, torch_.rendered(closure));
+    if (recorded && !several)
+      by = fmt::format("recorded.step({}{}{})", event.receiver, closure == kNoNode ? "" : ", ",
+                       closure == kNoNode ? "" : torch_.rendered(closure));
     torch_.replace(kTorchTraining, event.call, by, "the optimizer is called with the gradients");
     torch_.note(event.call, "torch.optim.Optimizer.step", "migrated");
   }
@@ -815,10 +824,11 @@ void rewrite_training(TorchFile& torch) {
     Event event = event_of(torch, node);
     if (event.does != Does::nothing) events[scope_of(syntax, node)].push_back(event);
   }
-  const std::vector<Taker> takers = takers_of(torch, events);
+  const bool recorded = torch.file.options.recorded;
+  const std::vector<Taker> takers = recorded ? std::vector<Taker>() : takers_of(torch, events);
   const std::set<NodeId> called = add_handings(torch, takers, events);
   std::map<NodeId, Training> functions;
-  bool keeps = keeps_gradients(torch);
+  bool keeps = recorded || keeps_gradients(torch);
   for (auto& [scope, list] : events) {
     Training& one = functions.try_emplace(scope, torch, scope, std::move(list)).first->second;
     for (const Taker& taker : takers)

@@ -11,7 +11,7 @@ import numpy as np
 import cairn.ms  # noqa: F401
 import mindspore
 import mindspore.dataset
-from cairn.ms import gradient
+from cairn.ms import gradient, recorded
 from cairn.ms.numerics import random as numbers
 from mindspore import nn, ops
 from mindspore.common import initializer
@@ -28,7 +28,7 @@ class Enough(SystemExit):
 class Recorder:
     def __init__(self, expected, steps):
         self.expected, self.steps, self.losses, self.networks, self.seen = expected, steps, [], [], set()
-        self.parameters = {}  # by id
+        self.parameters, self.taken = {}, []  # by id
         self.again = False  # inside a function that runs a second time, for a gradient within the loss
         self.depth, self.layers, self.names, self.arrays, self.missing = 0, {}, {}, {}, []
 
@@ -108,11 +108,36 @@ class Recorder:
 
         return value_and_grad
 
+    def backward(self, plain):
+        def recorded_backward(tensor, *arguments, **keywords):
+            if len(self.losses) >= self.steps:
+                raise Enough(0)
+            own = {id(each): each for cell in self.networks for each in cell.get_parameters() if len(self.losses) < 3}
+            before = {key: each.grad for key, each in own.items()}
+            plain(tensor, *arguments, **keywords)
+            for key, each in own.items():
+                if each.grad is not None and key in self.parameters:
+                    made = each.grad.asnumpy() - (0 if before[key] is None else before[key].asnumpy())
+                    self.arrays[f"grad:{len(self.losses)}:{self.parameters[key]}"] = np.array(float(np.linalg.norm(made.astype(np.float64))))
+            self.losses.append(float(np.sum(tensor.asnumpy())))
+
+        return recorded_backward
+
+    def asked(self, plain):
+        """Of a script without backward(), what it takes gradients of counts as its losses."""
+
+        def asked(outputs, *arguments, **keywords):
+            if not self.again and not keywords.get("create_graph"):
+                self.taken.append(float(sum(np.sum(each.asnumpy()) for each in gradient.tensors_of(outputs))))
+            return plain(outputs, *arguments, **keywords)
+
+        return asked
+
     def save(self, path):
         for number, cell in enumerate(self.networks):
             for name, parameter in cell.parameters_and_names():
                 self.arrays[f"after:{number}:{name}"] = parameter.asnumpy()
-        np.savez(path, losses=np.array(self.losses), missing=np.array(self.missing, str), **self.arrays)
+        np.savez(path, losses=np.array(self.losses or self.taken[: self.steps]), missing=np.array(self.missing, str), **self.arrays)
 
 
 def draw_from_numpy():
@@ -143,6 +168,8 @@ def main(expected, record, steps, script, *arguments):
     nn.Cell.__call__ = recorder.call(nn.Cell.__call__)
     ops.grad = recorder.grad(ops.grad)
     ops.value_and_grad = recorder.value_and_grad(ops.value_and_grad)
+    recorded.backward = recorder.backward(recorded.backward)
+    recorded.grad = recorder.asked(recorded.grad)
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)

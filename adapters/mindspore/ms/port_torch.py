@@ -27,7 +27,7 @@ def renamed(module):
     found = []
     for path, part in module.named_modules():
         path = path.removeprefix("module.").removeprefix("module")
-        norm = "Norm" in type(part).__name__
+        norm = any("Norm" in each.__name__ and each.__module__.startswith("torch.") for each in type(part).__mro__)  # not one of the script's own
         for name, value in [*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)]:
             if norm:
                 name = NAMES.get(name, name)
@@ -43,7 +43,7 @@ def renamed(module):
 class Recorder:
     def __init__(self, steps):
         self.steps, self.losses, self.networks, self.seen = steps, [], [], set()
-        self.depth, self.layers, self.names, self.arrays = 0, {}, {}, {}
+        self.depth, self.layers, self.names, self.arrays, self.taken = 0, {}, {}, {}, []
 
     def enter(self, module, *_):
         self.depth += 1
@@ -86,11 +86,21 @@ class Recorder:
 
         return backward
 
+    def asked(self, plain):
+        """Of a script without backward(), what it takes gradients of counts as its losses."""
+
+        def asked(outputs, *arguments, **keywords):
+            if not keywords.get("create_graph"):
+                self.taken.append(float(sum(each.detach().sum() for each in ([outputs] if torch.is_tensor(outputs) else outputs))))
+            return plain(outputs, *arguments, **keywords)
+
+        return asked
+
     def save(self, path):
         for number, module in enumerate(self.networks):
             for name, value in renamed(module):
                 self.arrays[f"after:{number}:{name}"] = value.detach().cpu().numpy()
-        np.savez(path, losses=np.array(self.losses), **self.arrays)
+        np.savez(path, losses=np.array(self.losses or self.taken[: self.steps]), **self.arrays)
 
 
 class Generator(torch.Generator):
@@ -278,6 +288,7 @@ def main(record, steps, script, *arguments):
     torch.nn.modules.module.register_module_forward_pre_hook(recorder.enter)
     torch.nn.modules.module.register_module_forward_hook(recorder.leave)
     torch.Tensor.backward = recorder.backward(torch.Tensor.backward)
+    torch.autograd.grad = recorder.asked(torch.autograd.grad)
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
     try:

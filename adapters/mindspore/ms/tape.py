@@ -20,12 +20,13 @@ _MOST_PLANS = 8  # of one function
 
 class Value:
     """What a tensor held when it was recorded: elements, and the call that made them. later: what a Parameter holds since it was assigned.
-    origin: of integers the floating value that they were cast from, to which MindSpore passes gradients on."""
+    origin: of integers the floating value that they were cast from, to which MindSpore passes gradients on. owner: the tensor
+    that gradients are kept beside (recorded.py)."""
 
-    __slots__ = ("tape", "array", "record", "used", "later", "number", "origin")
+    __slots__ = ("tape", "array", "record", "used", "later", "number", "origin", "owner")
 
-    def __init__(self, tape, array, record=None):
-        self.tape, self.array, self.record, self.used, self.later, self.origin = tape, array, record, False, None, None
+    def __init__(self, tape, array, record=None, owner=None):
+        self.tape, self.array, self.record, self.used, self.later, self.origin, self.owner = tape, array, record, False, None, None, owner
         self.number = len(tape.values)
         tape.values.append(self)
 
