@@ -262,6 +262,8 @@ class Gradients {
     const NodeId function = enclosing_function(syntax_, one.call);
     const std::string input(syntax_.text(one.inputs[0]));
     if (one.inputs.size() != 1 || !is_parameter(function, input)) return;
+    // Callers in other files would give it a value.
+    if (torch_.file.module.calls_of(syntax_.text(syntax_.child(function, Field::name))).empty()) return;
     bool depends = false;
     in_terms_of(one.value, one, one.call, depends, 0);
     if (depends) return;
