@@ -242,6 +242,14 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
   expect_cpu("max_pool2d_gradient",
              "f32[2, 15, 15, 37], f32[2, 8, 8, 37] {window = [3, 3], strides = [2, 2], padding = same}",
              "max_pool2d_gradient");
+  for (const int channels : {3, 21, 70}) {  // windows that overlap
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[2, 9, 11, {0}], f32[2, 9, 11, {0}] {{window = [5, 5], padding = same}}", channels),
+               "max_pool2d_gradient");
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[1, 13, 9, {0}], f32[1, 4, 7, {0}] {{window = [4, 3], strides = [3, 1]}}", channels),
+               "max_pool2d_gradient");
+  }
   for (const int channels : {1, 6, 16, 20})
     for (const char* padding : {"same", "valid"})
       expect_cpu(

@@ -1,6 +1,7 @@
 #include "engines/cpu/training.h"
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/overlapping_pool.h"
 #include "engines/cpu/results.h"
 #include "engines/cpu/row_filter.h"
 #include "engines/cpu/slides.h"
@@ -90,7 +91,7 @@ Refusal refuses_pool_gradient(const Group& group) {
   return others_than_f32({node->inputs[0], most ? node->inputs[1] : node->result(), node->result()});
 }
 
-std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
+std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& context) {
   const Node& node = *pool_gradient_in(group);
   const bool most = is_max_pool_gradient(node);
   SlideSpec spec = slide_of(node, node.result(), node.inputs[most ? 1 : 0], node.attr().integers("window"));
@@ -101,7 +102,14 @@ std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext&) {
   CallOptions options;
   for (size_t i = 0; i < group.inputs.size(); ++i)
     if (i != x && i != dy) options.unread.push_back(i);
+  const bool overlaps = most && !winners.all && has_overlapping_windows(spec);
+  const int threads = std::max(1, context.threads);
+  if (overlaps) options.workspace = overlapping_pool_workspace(spec, threads);
   const auto run = [=](const StepArgs& args) {
+    Executor& executor = overlaps && args.executor.width() > threads ? serial_executor() : args.executor;
+    if (overlaps)
+      return overlapping_pool_gradient(executor, spec, winners.gated, input(args, x), input(args, dy), output(args),
+                                       args.workspace);
     pool_gradient(args.executor, spec, winners, most ? input(args, x) : nullptr, input(args, dy), output(args));
   };
   return call(fmt::format("{}{}", node.op->name, winners.gated ? " and relu's" : ""), run, std::move(options));

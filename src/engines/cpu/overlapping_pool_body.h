@@ -1,0 +1,56 @@
+// The loops of overlapping_pool.cpp, included once for each instruction set, each time in another namespace.
+#include "engines/cpu/vector_types.h"
+
+CAIRN_INLINE Floats take_lanes(const float* from, int64_t rest) {
+  return rest < kFloats ? load_first(from, rest) : load(from);
+}
+
+/// The pixels that get the gradients of a row of windows.
+CAIRN_INLINE void find_largest(const SlideSpec& s, bool gated, int64_t channels, int64_t row, const float* x,
+                               int32_t* kept) {
+  const Taps rows = taps_of(row, s.kh, s.stride_h, 1, s.pad_top, s.h);
+  for (int64_t column = 0; column < s.ow; ++column, kept += kSlice) {
+    const Taps columns = taps_of(column, s.kw, s.stride_w, 1, s.pad_left, s.w);
+    for (int64_t c = 0; c < channels; c += kFloats) {
+      Floats most{};
+      Ints winner = Ints{} - 1;
+      bool first = true;
+      for (int64_t h = rows.first; h < rows.last; ++h)
+        for (int64_t w = columns.first; w < columns.last; ++w, first = false) {
+          const int64_t pixel = (rows.at + h) * s.w + columns.at + w;
+          const Floats value = take_lanes(x + pixel * s.channels + c, channels - c);
+          const Ints wins = first ? Ints{} - 1 : most < value;
+          most = choose(wins, value, most);
+          winner = wins ? Ints{} + static_cast<int32_t>(pixel) : winner;
+        }
+      if (gated) winner = most > 0.f ? winner : Ints{} - 1;
+      *reinterpret_cast<Ints*>(kept + c) = winner;
+    }
+  }
+}
+
+/// The gradient of one image's first `channels` channels, row by row behind the rows of windows that hold it.
+void gradient_of(const SlideSpec& s, bool gated, int64_t channels, const float* x, const float* dy, float* dx,
+                 int32_t* kept) {
+  const int64_t ring = rows_kept(s), row_floats = s.ow * kSlice;
+  int64_t found = 0;
+  for (int64_t y = 0; y < s.h; ++y) {
+    const Windows rows = windows_of(y, s.kh, s.stride_h, s.pad_top, s.oh);
+    for (; found < rows.last; ++found) find_largest(s, gated, channels, found, x, kept + found % ring * row_floats);
+    for (int64_t column = 0; column < s.w; ++column, dx += s.channels) {
+      const Windows columns = windows_of(column, s.kw, s.stride_w, s.pad_left, s.ow);
+      const Ints pixel = Ints{} + static_cast<int32_t>(y * s.w + column);
+      for (int64_t c = 0; c < channels; c += kFloats) {
+        Floats sum{};
+        for (int64_t row = rows.first; row < rows.last; ++row)
+          for (int64_t window = columns.first; window < columns.last; ++window) {
+            const Ints winner = *reinterpret_cast<const Ints*>(kept + row % ring * row_floats + window * kSlice + c);
+            const Floats gradient = take_lanes(dy + (row * s.ow + window) * s.channels + c, channels - c);
+            sum = choose(winner == pixel, sum + gradient, sum);
+          }
+        channels - c < kFloats ? store_first(dx + c, channels - c, sum) : store(dx + c, sum);
+      }
+    }
+    stop_point_after(s.w * channels * s.kh * s.kw / 4);
+  }
+}
