@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kMostParts = 64;  // parts of the rows, whose sums are added in order: bits do not depend on threads
 constexpr int64_t kShiftRows = 16;  // rows whose mean approximates that of the part, as the shift for its squares
+constexpr int64_t kLanes = 16;      // floats of a plane that are summed side by side
 
 int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 
@@ -244,30 +245,45 @@ void slopes(int64_t rows, int64_t c, BatchNormGradient b, int64_t first, float* 
   });
 }
 
-// For one channel's planes, the sums of x - middle and of its square.
-CAIRN_VECTORISED(void, plane_moments,
-                 (const ChannelPlanes& p, const float* x, float middle, double* sum, double* squares)) {
-  for (int64_t o = 0; o < p.outer; ++o) {
-    const float* from = x + o * p.c * p.inner;
-    constexpr int64_t kLanes = 16;
-    float flat[kLanes] = {}, around[kLanes] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= p.inner; i += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        const float value = from[i + lane] - middle;
-        flat[lane] += value;
-        around[lane] += value * value;
-      }
-    for (int64_t lane = 0; i < p.inner; ++i, ++lane) {
-      const float value = from[i] - middle;
-      flat[lane] += value;
-      around[lane] += value * value;
-    }
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      *sum += static_cast<double>(flat[lane]);
-      *squares += static_cast<double>(around[lane]);
-    }
+/// Calls visit(element, lane) for the elements of a plane, sixteen lanes at a time.
+template <class Visit>
+CAIRN_INLINE void in_lanes(int64_t count, Visit&& visit) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane) visit(i + lane, lane);
+  int64_t first = 0;
+  for (; i + 4 <= count; i += 4, first += 4)
+    for (int64_t lane = 0; lane < 4; ++lane) visit(i + lane, first + lane);
+  for (; i < count; ++i, ++first) visit(i, first);
+}
+
+/// Four sums of lanes at once: one would wait for each of its additions.
+struct LaneSums {
+  double parts[4] = {};
+  CAIRN_INLINE void add(const float (&lanes)[kLanes]) {
+    for (int64_t lane = 0; lane < kLanes; lane += 4)
+      for (int64_t i = 0; i < 4; ++i) parts[i] += static_cast<double>(lanes[lane + i]);
   }
+  double total() const { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
+};
+
+template <class Term>
+CAIRN_INLINE double sum_of_planes(const ChannelPlanes& p, const float* x, Term&& term) {
+  LaneSums sums;
+  for (int64_t o = 0; o < p.outer; ++o, x += p.c * p.inner) {
+    float lanes[kLanes] = {};
+    in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { lanes[lane] += term(x[i]); });
+    sums.add(lanes);
+  }
+  return sums.total();
+}
+CAIRN_VECTORISED(double, plane_sum, (const ChannelPlanes& p, const float* x)) {
+  return sum_of_planes(
+      p, x, [](float value) __attribute__((always_inline)) { return value; });
+}
+CAIRN_VECTORISED(double, plane_squares, (const ChannelPlanes& p, const float* x, float mean)) {
+  return sum_of_planes(
+      p, x, [=](float value) __attribute__((always_inline)) { return (value - mean) * (value - mean); });
 }
 
 CAIRN_VECTORISED(void, normalise_planes,
@@ -293,22 +309,24 @@ CAIRN_VECTORISED(void, normalise_planes,
 CAIRN_VECTORISED(void, plane_slopes,
                  (const ChannelPlanes& p, const BatchNormGradient& b, int64_t c, double* level, double* slope)) {
   const float mean = b.mean[c];
+  LaneSums levels, slopes;
   for (int64_t o = 0; o < p.outer; ++o) {
-    constexpr int64_t kLanes = 16;
     float flat[kLanes] = {}, steep[kLanes] = {};
     const int64_t at = (o * p.c + c) * p.inner;
     const float *dy = b.dy + at, *x = b.x + at, *gate = b.gate ? b.gate + at : nullptr;
-    for (int64_t i = 0; i < p.inner; i += kLanes)
-      for (int64_t lane = 0; lane < std::min(kLanes, p.inner - i); ++lane) {
-        const float gradient = !gate || gate[i + lane] > 0 ? dy[i + lane] : 0.f;
-        flat[lane] += gradient;
-        steep[lane] += gradient * (x[i + lane] - mean);
-      }
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      *level += static_cast<double>(flat[lane]);
-      *slope += static_cast<double>(steep[lane]);
-    }
+    const auto add = [&](int64_t i, int64_t lane, float gradient) __attribute__((always_inline)) {
+      flat[lane] += gradient;
+      steep[lane] += gradient * (x[i] - mean);
+    };
+    if (gate)
+      in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) {
+        add(i, lane, gate[i] > 0 ? dy[i] : 0.f);
+      });
+    else
+      in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { add(i, lane, dy[i]); });
+    levels.add(flat), slopes.add(steep);
   }
+  *level = levels.total(), *slope = slopes.total();
 }
 
 CAIRN_VECTORISED(void, plane_gradient,
@@ -412,12 +430,8 @@ void batch_norm_training(Executor& executor, const ChannelPlanes& p, BatchNorm b
   const auto count = static_cast<double>(p.outer * p.inner);
   for_each(executor, p.c, p.outer * p.inner * 4, [&](int64_t c) {
     const float* from = b.x + c * p.inner;
-    double sum = 0, squares = 0, rest = 0;
-    plane_moments(p, from, 0, &sum, &squares);
-    mean[c] = static_cast<float>(sum / count);
-    squares = 0;
-    plane_moments(p, from, mean[c], &rest, &squares);
-    variance[c] = static_cast<float>(squares / count);
+    mean[c] = static_cast<float>(plane_sum(p, from) / count);
+    variance[c] = static_cast<float>(plane_squares(p, from, mean[c]) / count);
     normalise_planes(p, b, c, mean[c], b.scale[c] / std::sqrt(variance[c] + b.epsilon));
   });
 }
