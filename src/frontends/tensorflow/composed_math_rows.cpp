@@ -66,6 +66,16 @@ Value* places(OpContext& c, Value* x, size_t axis) {
   return folded(c.b.add_node(op_named("iota"), {zero, limit, one}, {{"dtype", kI64}}, {}, type)->result(), c.b);
 }
 
+/// The elements from `middle` on, then those before.
+Value* turned(Value* x, int64_t axis, int64_t middle, Builder& b) {
+  std::vector<int64_t> begin(x->type.shape.rank()), end(begin.size(), kToTheEnd);
+  end[static_cast<size_t>(axis)] = middle;
+  Value* first = b.add("slice", {x, b.ints(begin), b.ints(end)});
+  begin[static_cast<size_t>(axis)] = middle;
+  end[static_cast<size_t>(axis)] = kToTheEnd;
+  return b.add("concat", {b.add("slice", {x, b.ints(begin), b.ints(end)}), first}, {{"axis", axis}});
+}
+
 /// x[i - shift], going round at the ends.
 void roll(OpContext& c) {
   c.expect_inputs(3);
@@ -76,6 +86,12 @@ void roll(OpContext& c) {
     Value* shift = cast_to(c.in[1], kI64, c.b);
     if (shift->type.shape.ranked && shift->type.shape.rank() == 1)
       shift = part_of(shift, static_cast<int64_t>(i), static_cast<int64_t>(i) + 1, c.b);
+    const Dim& size = x->type.shape.dims[static_cast<size_t>(axis)];
+    const Tensor* known = constant_of(folded(shift, c.b));
+    if (known && size.known() && size.size > 0) {
+      x = turned(x, axis, size.size - ((known->as_i64()[0] % size.size + size.size) % size.size), c.b);
+      continue;
+    }
     Value* from = c.b.add("sub", {places(c, x, static_cast<size_t>(axis)), shift});
     from = c.b.add("mod", {from, cast_to(dim_of(x, static_cast<size_t>(axis), c.b), kI64, c.b)});
     x = c.b.add("gather", {x, from}, {{"axis", axis}});
