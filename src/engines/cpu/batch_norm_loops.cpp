@@ -272,7 +272,8 @@ CAIRN_INLINE double sum_of_planes(const ChannelPlanes& p, const float* x, Term&&
   LaneSums sums;
   for (int64_t o = 0; o < p.outer; ++o, x += p.c * p.inner) {
     float lanes[kLanes] = {};
-    in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { lanes[lane] += term(x[i]); });
+    in_lanes(
+        p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { lanes[lane] += term(x[i]); });
     sums.add(lanes);
   }
   return sums.total();
@@ -319,11 +320,12 @@ CAIRN_VECTORISED(void, plane_slopes,
       steep[lane] += gradient * (x[i] - mean);
     };
     if (gate)
-      in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) {
-        add(i, lane, gate[i] > 0 ? dy[i] : 0.f);
-      });
+      in_lanes(
+          p.inner, [&](int64_t i, int64_t lane)
+                       __attribute__((always_inline)) { add(i, lane, gate[i] > 0 ? dy[i] : 0.f); });
     else
-      in_lanes(p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { add(i, lane, dy[i]); });
+      in_lanes(
+          p.inner, [&](int64_t i, int64_t lane) __attribute__((always_inline)) { add(i, lane, dy[i]); });
     levels.add(flat), slopes.add(steep);
   }
   *level = levels.total(), *slope = slopes.total();
