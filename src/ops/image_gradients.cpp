@@ -62,11 +62,27 @@ Value* weights_of_axis(Builder& b, const AttributeView& attr, int64_t in, int64_
 }
 
 // Resampling is linear along each axis, so its gradient is a product with the transposed weights along both.
-std::vector<Value*> resize_gradient_by_products(Builder& b, const Node& node) {
+// How many adjacent pixels became a copy of each source pixel along an axis, if these are all; else 0.
+int64_t copies_of_axis(const AttributeView& attr, int64_t in, int64_t out) {
+  if (in == 0 || out % in != 0) return 0;
+  const Sampling sampling = resize_sampling(attr, in, out);
+  const int64_t copies = out / in;
+  for (int64_t i = 0; i < out; ++i)
+    if (sampling.count != 1 || sampling.taps[static_cast<size_t>(i)][0] != i / copies) return 0;
+  return copies;
+}
+
+std::vector<Value*> resize_gradient_by_parts(Builder& b, const Node& node) {
   const Value* dy = node.inputs[0];
   CHECK(node.result()->type.is_static() && dy->type.is_static(), "sizes of {} are not known", to_string(dy->type));
   const AttributeView attr = node.attr();
   const Dims in = node.result()->type.shape.sizes(), out = dy->type.shape.sizes();
+  const int64_t tall_copies = copies_of_axis(attr, in[1], out[1]), wide_copies = copies_of_axis(attr, in[2], out[2]);
+  if (tall_copies * wide_copies > 0 && dy->type.dtype == kF32) {
+    const std::vector<int64_t> window{tall_copies, wide_copies};
+    Value* mean = b.add("avg_pool2d", {node.inputs[0]}, {{"window", window}, {"strides", window}});
+    return {b.add("mul", {mean, b.scalar_like(mean, static_cast<double>(tall_copies * wide_copies))})};
+  }
   Value* flat = b.add("reshape", {node.inputs[0], b.ints({out[0], out[1], out[2] * out[3]})});
   Value* tall = weights_of_axis(b, attr, in[1], out[1], dy->type.dtype);
   Value* by_rows = b.add("matmul", {tall, flat}, {{"transpose_a", true}});
@@ -308,7 +324,7 @@ std::span<const OpDef> image_gradient_ops() {
        .precision = Precision::accumulate_f32,
        .infer = infer_resize_gradient,
        .gradient = resize2d_gradient_rule,
-       .decompose = resize_gradient_by_products,
+       .decompose = resize_gradient_by_parts,
        .reference = resample_back,
        .oracle = {"resize2d_gradient(dy, shape, mode, coordinates)", kTensorFlow},
        .cases = {"f32[1, 7, 3, 3], i32[4]=[1, 4, 5, 3]",
