@@ -329,6 +329,8 @@ std::span<const OpDef> image_gradient_ops() {
        .oracle = {"resize2d_gradient(dy, shape, mode, coordinates)", kTensorFlow},
        .cases = {"f32[1, 7, 3, 3], i32[4]=[1, 4, 5, 3]",
                  "f32[1, 7, 7, 2], i64[4]=[1, 4, 4, 2] {coordinates = align_corners, rounding = half_up}",
+                 "f32[2, 6, 4, 3], i64[4]=[2, 2, 2, 3]",
+                 "f32[1, 4, 6, 2], i64[4]=[1, 2, 3, 2] {coordinates = half_pixel}",
                  "f32[2, 8, 9, 3], i64[4]=[2, 5, 4, 3] {mode = bilinear}",
                  "f32[1, 3, 9, 3], i64[4]=[1, 5, 4, 3] {mode = bilinear, coordinates = half_pixel}",
                  "f32[0, 4, 4, 1], i64[4]=[0, 2, 2, 1] {mode = bilinear}"}},
