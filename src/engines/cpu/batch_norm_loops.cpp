@@ -7,6 +7,7 @@
 #include "engines/cpu/batch_norm_narrow.h"
 #include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
+#include "engines/cpu/vector_loops.h"
 
 namespace cairn {
 
@@ -14,7 +15,6 @@ namespace {
 
 constexpr int64_t kMostParts = 64;  // parts of the rows, whose sums are added in order: bits do not depend on threads
 constexpr int64_t kShiftRows = 16;  // rows whose mean approximates that of the part, as the shift for its squares
-constexpr int64_t kLanes = 16;      // floats of a plane that are summed side by side
 
 int64_t parts_of(int64_t rows) { return std::clamp<int64_t>(rows / 64, 1, kMostParts); }
 

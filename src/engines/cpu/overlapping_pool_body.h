@@ -1,10 +1,6 @@
 // The loops of overlapping_pool.cpp, included once for each instruction set, each time in another namespace.
 #include "engines/cpu/vector_types.h"
 
-CAIRN_INLINE Floats take_lanes(const float* from, int64_t rest) {
-  return rest < kFloats ? load_first(from, rest) : load(from);
-}
-
 /// The pixels that get the gradients of a row of windows.
 CAIRN_INLINE void find_largest(const SlideSpec& s, bool gated, int64_t channels, int64_t row, const float* x,
                                int32_t* kept) {
@@ -18,7 +14,7 @@ CAIRN_INLINE void find_largest(const SlideSpec& s, bool gated, int64_t channels,
       for (int64_t h = rows.first; h < rows.last; ++h)
         for (int64_t w = columns.first; w < columns.last; ++w, first = false) {
           const int64_t pixel = (rows.at + h) * s.w + columns.at + w;
-          const Floats value = take_lanes(x + pixel * s.channels + c, channels - c);
+          const Floats value = take(x + pixel * s.channels + c, channels - c);
           const Ints wins = first ? Ints{} - 1 : most < value;
           most = choose(wins, value, most);
           winner = wins ? Ints{} + static_cast<int32_t>(pixel) : winner;
@@ -45,10 +41,10 @@ void gradient_of(const SlideSpec& s, bool gated, int64_t channels, const float* 
         for (int64_t row = rows.first; row < rows.last; ++row)
           for (int64_t window = columns.first; window < columns.last; ++window) {
             const Ints winner = *reinterpret_cast<const Ints*>(kept + row % ring * row_floats + window * kSlice + c);
-            const Floats gradient = take_lanes(dy + (row * s.ow + window) * s.channels + c, channels - c);
+            const Floats gradient = take(dy + (row * s.ow + window) * s.channels + c, channels - c);
             sum = choose(winner == pixel, sum + gradient, sum);
           }
-        channels - c < kFloats ? store_first(dx + c, channels - c, sum) : store(dx + c, sum);
+        put(dx + c, channels - c, sum);
       }
     }
     stop_point_after(s.w * channels * s.kh * s.kw / 4);

@@ -17,14 +17,6 @@ void execute(ElementOp op, float low, float high, const float* a, const float* b
   }
 }
 
-// A whole vector, or the first `count` lanes of one.
-CAIRN_INLINE Floats take(const float* from, int64_t count) {
-  return count >= kFloats ? load(from) : load_first(from, count);
-}
-CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
-  count >= kFloats ? store(to, value) : store_first(to, count, value);
-}
-
 // Channels [first, last) of one outer index; four partial sums in a fixed order. What vectors read behind the last channel belongs to
 // the next row.
 void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,

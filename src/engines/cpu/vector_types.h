@@ -29,6 +29,13 @@ CAIRN_INLINE void store_first(float* to, int64_t count, Floats value) {
   for (int64_t lane = 0; lane < count; ++lane) to[lane] = value[lane];
 #endif
 }
+/// A whole vector, or the first `count` lanes of one.
+CAIRN_INLINE Floats take(const float* from, int64_t count) {
+  return count >= kFloats ? load(from) : load_first(from, count);
+}
+CAIRN_INLINE void put(float* to, int64_t count, Floats value) {
+  count >= kFloats ? store(to, value) : store_first(to, count, value);
+}
 CAIRN_INLINE Floats spread(float value) { return value - Floats{}; }  // a sum would make 0 of -0
 CAIRN_INLINE Floats choose(Ints mask, Floats yes, Floats no) { return mask ? yes : no; }
 CAIRN_INLINE Ints bits_of(Floats x) { return reinterpret_cast<Ints>(x); }
