@@ -130,23 +130,19 @@ std::unique_ptr<Step> make_scatter(const Group& group, MakeContext&) {
       copy_bytes(args.executor, args.inputs[x], args.outputs[0], all);
     if (nothing) return;
     const auto part_of = [&](int64_t i) { return vectors.part_of(args, i); };
-    const auto body = [&](const RowOrder::Rows& list) {
-      const auto* from = input<char>(args, updates);
-      if (adds)
-        return add_rows(
-            {list.count, vectors.part, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
-      for (int64_t k = 0; k < list.count; ++k) {
-        if (list.rows[k] < 0) continue;
-        char* to = output<char>(args) + list.rows[k] * bytes;
-        if (sums)
-          combine(vectors.part, from + list.indices[k] * bytes, to);
-        else
-          std::memcpy(to, from + list.indices[k] * bytes, static_cast<size_t>(bytes));
-      }
+    const auto put_one = [&](int64_t i, int64_t place) {
+      const char* from = input<char>(args, updates) + i * bytes;
+      char* to = output<char>(args) + place * bytes;
+      if (sums)
+        combine(vectors.part, from, to);
+      else
+        std::memcpy(to, from, static_cast<size_t>(bytes));
     };
-    if (!order.run_lists(
-            args, part_of, [](bool) {}, body))
-      vectors.refuse(args);
+    const auto add_list = [&](const RowOrder::Rows& list) {
+      add_rows(
+          {list.count, vectors.part, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
+    };
+    if (!(adds ? order.run_lists(args, part_of, add_list) : order.run(args, part_of, put_one))) vectors.refuse(args);
   };
   CallOptions options{.workspace = order.workspace()};
   if (!sums && x != updates && x != vectors.input) options.in_place = {x};

@@ -29,8 +29,7 @@ class RowOrder {
       for (int64_t k = 0; k < list.count; ++k)
         if (list.rows[k] >= 0) body(list.indices[k], list.rows[k]);
     };
-    return run_lists(
-        args, row_of, [](bool) {}, body_of_list);
+    return run_lists(args, row_of, body_of_list);
   }
 
   /// Indices and their rows, some of which may be kLeftOut.
@@ -40,8 +39,14 @@ class RowOrder {
   };
   static constexpr int64_t kList = 128;
 
-  /// The same by lists of at most kList indices, body(const Rows&), behind one call of start(ascends): whether one worker meets
-  /// all rows, none is left out, and none comes behind a larger one.
+  /// The same by lists of at most kList indices, body(const Rows&).
+  template <class RowOf, class Body>
+  bool run_lists(const StepArgs& args, RowOf&& row_of, Body&& body) const {
+    return run_lists(
+        args, row_of, [](bool) {}, body);
+  }
+
+  /// The same behind one call of start(ascends): whether one worker meets all rows, none is left out, and none comes behind a larger one.
   template <class RowOf, class Start, class Body>
   bool run_lists(const StepArgs& args, RowOf&& row_of, Start&& start, Body&& body) const {
     auto* rows = static_cast<int64_t*>(args.workspace);

@@ -97,7 +97,7 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
   const int64_t bytes = inner * static_cast<int64_t>(node.result()->type.dtype.size());
   const size_t x = index_of(group, node.inputs[0]), updates = index_of(group, node.inputs[2]);
   const CombineRow combine = combine_row(node.attr().text("mode"), node.result()->type.dtype, false);
-  const bool adds = node.result()->type.dtype == kF32 && node.attr().text("mode") == "add";
+  const bool adds = node.result()->type.dtype == kF32 && node.attr().text("mode") == "add" && !ignored;
   const RowOrder order(indices.count, bytes);
   const auto run = [=](const StepArgs& args) {
     copy_bytes(args.executor, args.inputs[x], args.outputs[0], rows * bytes);
@@ -105,18 +105,13 @@ std::unique_ptr<Step> make_row_updates(const Group& group, MakeContext&) {
       const int64_t row = indices.at(args, i);
       return row >= rows || (row < 0 && !padded) ? kNoRow : std::max(row, kLeftOut);
     };
-    const auto body = [&](const RowOrder::Rows& list) {
-      if (ignored) return;
-      if (adds)
-        return add_rows(
-            {list.count, inner, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
-      for (int64_t k = 0; k < list.count; ++k)
-        if (const int64_t row = list.rows[k]; row >= 0)
-          combine(inner, input<char>(args, updates) + list.indices[k] * bytes, output<char>(args) + row * bytes);
+    const auto combine_one = [&](int64_t i, int64_t row) {
+      if (!ignored) combine(inner, input<char>(args, updates) + i * bytes, output<char>(args) + row * bytes);
     };
-    if (order.run_lists(
-            args, row_of, [](bool) {}, body))
-      return;
+    const auto add_list = [&](const RowOrder::Rows& list) {
+      add_rows({list.count, inner, list.indices, list.rows, nullptr, input(args, updates), output(args), nullptr});
+    };
+    if (adds ? order.run_lists(args, row_of, add_list) : order.run(args, row_of, combine_one)) return;
     for (int64_t i = 0; i < indices.count; ++i)
       if (row_of(i) == kNoRow)
         fail(ErrorKind::invalid_argument, "scatter_reduce", "index {} is out of range for {} rows", indices.at(args, i),
