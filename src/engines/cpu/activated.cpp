@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/pixel_product.h"
 #include "engines/cpu/program.h"
@@ -161,7 +162,7 @@ class ActivatedStep final : public Step {
   }
 
   void run(const StepArgs& args) const override {
-    Executor& executor = args.executor.width() > threads_ ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, threads_);
     executor.run(static_cast<int>(images_ * bands_), [&](int chunk, int worker) {
       const int64_t image = chunk / bands_, first = start_of(chunk % bands_), last = start_of(chunk % bands_ + 1);
       auto* const made = static_cast<float*>(args.workspace) + static_cast<size_t>(worker) * scratch_floats();

@@ -50,6 +50,11 @@ T* output(const StepArgs& args, size_t i = 0) {
   return static_cast<T*>(args.outputs[i]);
 }
 
+/// The run's executor, or the caller's thread alone where it has more workers than the step has scratch for.
+inline Executor& executor_for(const StepArgs& args, int workers) {
+  return args.executor.width() > workers ? serial_executor() : args.executor;
+}
+
 /// The group's only node when it is the op of this name.
 inline const Node* single_node(const Group& group, std::string_view name) {
   return group.nodes.size() == 1 && group.last().is(name) ? &group.last() : nullptr;

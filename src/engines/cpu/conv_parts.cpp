@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/slides.h"
@@ -148,7 +149,7 @@ class PartsStep final : public Step {
     if (!parts_.covers) residual = fill(args, residual);
     const auto* bias = static_cast<const float*>(bias_.get());
     // The scratch is for so many workers.
-    Executor& executor = is_narrow(x_form) && args.executor.width() > workers_ ? serial_executor() : args.executor;
+    Executor& executor = is_narrow(x_form) ? executor_for(args, workers_) : args.executor;
     for (size_t i = 0; i < convs_.size(); ++i) {
       const Part& part = parts_.list[i];
       convs_[i]->run(executor, at(x, part.x, x_form), packed + starts_[i], bias + bias_starts_[i],

@@ -1,5 +1,6 @@
 #include "engines/cpu/depthwise_rows.h"
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/row_filter.h"
@@ -12,8 +13,8 @@ namespace cairn {
 namespace {
 
 Refusal read_rows(const Group& group, SlideSpec& slide, RowFilter& filter) {
-  constexpr int64_t kMostUsed =
-      2;  // thirds of the lanes that hold a pixel's channels, or the generated kernel is as fast
+  // Where a pixel's channels fill more than two thirds of the lanes that hold them, the generated kernel is as fast.
+  constexpr int64_t kMostUsed = 2;
   const auto contraction = as_contraction(group);
   if (!contraction || contraction->stored) return "is another operation";
   if (auto reason = read_any_depthwise(group, slide)) return reason;
@@ -67,7 +68,7 @@ std::unique_ptr<Step> make_depthwise_rows(const Group& group, MakeContext& conte
   const auto run = [=](const StepArgs& args) {
     const float *images = input(args, x), *weights = input(args, kernel),
                 *start = bias ? input(args, bias_at) : nullptr;
-    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, threads);
     if (all_finite(filter.taps() * filter.channels, weights))
       return filter_images(executor, filter, false, 1, images, weights, start, output(args), args.workspace);
     for_each(executor, slide.n, slide.out_pixels() * filter.channels * filter.taps(), [&](int64_t image) {

@@ -266,7 +266,7 @@ std::unique_ptr<Step> make_in_floats(const Group& group, const Depthwise& proble
              output<char>(args) + i * k.of_y() * k.e.output_bytes()},
             scratch + rows + worker * own);
     };
-    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;  // scratch is for so many
+    Executor& executor = executor_for(args, threads);
     if (at_once)
       executor.run(static_cast<int>(images), [&](int i, int worker) { image(i, serial_executor(), worker); });
     else

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/pixel_packing.h"
@@ -141,7 +142,7 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
   const auto run = [=](const StepArgs& args) {
     auto* const sums = static_cast<float*>(args.workspace);
     const float* const end = input(args, dy) + p.n * p.oh * p.ow * p.oc;
-    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, threads);
     executor.run(static_cast<int>(parts), [&](int part, int worker) {
       char* const own = static_cast<char*>(args.workspace) + sums_size + static_cast<size_t>(worker) * each;
       float* const to = sums + part * part_floats;

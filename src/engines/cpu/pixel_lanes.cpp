@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/narrow.h"
@@ -241,7 +242,7 @@ std::unique_ptr<Step> make_pixel_lanes(const Group& group, MakeContext& context)
     if (usual && !is_finite(weights, p.taps() * kMostOutputs)) return usual->run(args);
     float start[kMostOutputs] = {};
     if (bias) widen(bias_form, p.oc, args.inputs[bias_at], start);
-    Executor& executor = brief || args.executor.width() > threads ? serial_executor() : args.executor;
+    Executor& executor = brief ? serial_executor() : executor_for(args, threads);
     executor.run(static_cast<int>(p.n * bands), [&](int chunk, int worker) {
       const int64_t image = chunk / bands, first = chunk % bands * rows, last = std::min(p.made_h, first + rows);
       char* const own = workspace + weights_size + static_cast<size_t>(worker) * each;

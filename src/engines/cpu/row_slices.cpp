@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <variant>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/engine.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/program.h"
@@ -128,7 +129,7 @@ class RowSlicesStep final : public Step {
 
   void run(const StepArgs& args) const override {
     const int64_t each = (chain_.along() + chain_.rows - 1) / chain_.rows;
-    Executor& executor = args.executor.width() > workers_ ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, workers_);
     executor.run(static_cast<int>(chain_.outer() * each), [&](int slice, int worker) {
       const int64_t first = slice % each * chain_.rows;
       const Part& part = first + chain_.rows > chain_.along() ? rest_ : whole_;

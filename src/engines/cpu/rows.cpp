@@ -5,6 +5,7 @@
 #include <limits>
 #include <variant>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/channels.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/integers.h"
@@ -256,7 +257,7 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context) 
   const auto run = [=](const StepArgs& args) {
     FormedRows rows = forms;
     rows.scratch = static_cast<float*>(args.workspace);
-    Executor& executor = forms.narrow() && args.executor.width() > threads ? serial_executor() : args.executor;
+    Executor& executor = forms.narrow() ? executor_for(args, threads) : args.executor;
     layer_norm(executor, rows, epsilon, args.inputs[x], input(args, scale), input(args, offset), args.outputs[0]);
   };
   CallOptions options{.workspace =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/conv.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/isa.h"
@@ -158,7 +159,7 @@ std::unique_ptr<Step> make_gradient_by_columns(const ScatteredGradient& g, size_
     for (int panel = 0; panel < column.panels(); ++panel)
       column.pack_taps(panel, input(args, kernel), taps, 1, g.oc, weights);
     std::memset(zeros, 0, bias);
-    Executor& executor = args.executor.width() > threads ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, threads);
     executor.run(static_cast<int>(g.n), [&](int i, int worker) {
       float* const dx = output(args) + i * g.h * g.w * g.ic;
       char* const own = scratch + packed + bias + static_cast<size_t>(worker) * image_size;
@@ -209,7 +210,7 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
     product.pack(zeros, weights, true);
     std::fill_n(zeros, bias, 0.f);
     float* const scratch = zeros + std::max(taps, bias);
-    Executor& executor = args.executor.width() > static_cast<int>(threads) ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, static_cast<int>(threads));
     executor.run(static_cast<int>(g.n), [&](int i, int worker) {
       float *const products = scratch + static_cast<size_t>(worker) * each, *const image = products + made;
       std::memset(image, 0, static_cast<size_t>(g.image_h * g.pitch) * sizeof(float));

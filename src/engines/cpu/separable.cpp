@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/pixel_product.h"
 #include "engines/cpu/slides.h"
@@ -168,7 +169,7 @@ class SeparableStep final : public Step {
   }
 
   void run(const StepArgs& args) const override {
-    Executor& executor = args.executor.width() > threads_ ? serial_executor() : args.executor;
+    Executor& executor = executor_for(args, threads_);
     executor.run(static_cast<int>(spec_.n * parts_), [&](int chunk, int worker) {
       char* scratch = static_cast<char*>(args.workspace) + static_cast<size_t>(worker) * scratch_bytes();
       run_part(chunk / parts_, chunk % parts_, args, scratch, scratch + wide_bytes());

@@ -265,7 +265,7 @@ class TileStep final : public Step {
     auto* y = static_cast<char*>(args.outputs[0]);
     const auto* residual = residual_ == kNone ? y : static_cast<const char*>(args.inputs[residual_]);
     const void* x = args.inputs[x_];
-    Executor& all = args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
+    Executor& all = executor_for(args, workers_);
     auto* scratch = reinterpret_cast<float*>(static_cast<char*>(args.workspace) + bias_.workspace());
     if (odd_) {
       auto* even = reinterpret_cast<uint16_t*>(scratch);

@@ -1,5 +1,6 @@
 #include "engines/cpu/training.h"
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/overlapping_pool.h"
 #include "engines/cpu/results.h"
@@ -106,10 +107,9 @@ std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& contex
   const int threads = std::max(1, context.threads);
   if (overlaps) options.workspace = overlapping_pool_workspace(spec, threads);
   const auto run = [=](const StepArgs& args) {
-    Executor& executor = overlaps && args.executor.width() > threads ? serial_executor() : args.executor;
     if (overlaps)
-      return overlapping_pool_gradient(executor, spec, winners.gated, input(args, x), input(args, dy), output(args),
-                                       args.workspace);
+      return overlapping_pool_gradient(executor_for(args, threads), spec, winners.gated, input(args, x),
+                                       input(args, dy), output(args), args.workspace);
     pool_gradient(args.executor, spec, winners, most ? input(args, x) : nullptr, input(args, dy), output(args));
   };
   return call(fmt::format("{}{}", node.op->name, winners.gated ? " and relu's" : ""), run, std::move(options));
@@ -147,8 +147,8 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& c
       const float *dy = input(args, first), *kernel = input(args, second);
       if (!filter || !all_finite(count, kernel))
         return depthwise_input_gradient(args.executor, spec, dy, kernel, output(args));
-      filter_images(args.executor.width() > threads ? serial_executor() : args.executor, *filter, true, spec.multiplier,
-                    dy, kernel, nullptr, output(args), args.workspace);
+      filter_images(executor_for(args, threads), *filter, true, spec.multiplier, dy, kernel, nullptr, output(args),
+                    args.workspace);
     };
     return call("depthwise_input_gradient", run, {.workspace = filter ? row_filter_workspace(*filter, threads) : 0});
   }
@@ -156,8 +156,7 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& c
   const auto run = [=](const StepArgs& args) {
     const float *x = input(args, first), *dy = input(args, second);
     if (filter && all_finite(count, dy))
-      return row_kernel_gradient(args.executor.width() > threads ? serial_executor() : args.executor, *filter, x, dy,
-                                 output(args), args.workspace);
+      return row_kernel_gradient(executor_for(args, threads), *filter, x, dy, output(args), args.workspace);
     depthwise_kernel_gradient(args.executor, spec, x, dy, output(args), static_cast<float*>(args.workspace));
   };
   const size_t workspace = filter ? row_kernel_gradient_workspace(*filter, threads) : 0;

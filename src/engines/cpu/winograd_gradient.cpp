@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/pixel_packing.h"
@@ -169,7 +170,7 @@ std::unique_ptr<Step> make_winograd_gradient(const Group& group, MakeContext& co
   options.workspace = gradient.scratch_size() * sizeof(float);
   std::string name = "winograd_gradient " + gradient.describe();
   const auto run = [=, gradient = std::move(gradient), workers = context.threads](const StepArgs& args) {
-    Executor& executor = args.executor.width() > workers ? serial_executor() : args.executor;  // scratch is for so many
+    Executor& executor = executor_for(args, workers);
     gradient.run(executor, args.inputs[x], args.inputs[dy], output(args), static_cast<float*>(args.workspace));
   };
   return call(std::move(name), run, std::move(options));

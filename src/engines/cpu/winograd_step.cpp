@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/conv_parts.h"
 #include "engines/cpu/groups.h"
 #include "engines/cpu/slides.h"
@@ -96,8 +97,7 @@ class WinogradStep final : public Step {
   }
 
   void run(const StepArgs& args) const override {
-    Executor& executor =
-        args.executor.width() > workers_ ? serial_executor() : args.executor;  // scratch is for so many
+    Executor& executor = executor_for(args, workers_);
     auto* scratch = static_cast<char*>(args.workspace);
     const float* bias = bias_.get(args, scratch);
     scratch += bias_.workspace();
