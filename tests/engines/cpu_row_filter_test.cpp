@@ -8,18 +8,21 @@ namespace {
 
 struct RowCase {
   int64_t n, h, w, channels, filters, kh, kw;
-  int64_t top = 0, left = 0, bottom = 0, right = 0, dilation = 1;
+  int64_t top = 0, left = 0, bottom = 0, right = 0, dilation = 1, down = 1, across = 1;  // down, across: strides
 
   int64_t made() const { return channels * filters; }
   std::string x() const { return fmt::format("{}, {}, {}, {}", n, h, w, channels); }
   std::string kernel() const { return fmt::format("{}, {}, 1, {}", kh, kw, made()); }
   std::string y() const {
-    const int64_t oh = h + top + bottom - (kh - 1) * dilation, ow = w + left + right - (kw - 1) * dilation;
+    const int64_t oh = (h + top + bottom - (kh - 1) * dilation - 1) / down + 1;
+    const int64_t ow = (w + left + right - (kw - 1) * dilation - 1) / across + 1;
     return fmt::format("{}, {}, {}, {}", n, oh, ow, made());
   }
   std::string attributes() const {
-    return fmt::format("{{groups = {}, padding = explicit, pads = [{}, {}, {}, {}], dilations = [{}, {}]}}", channels,
-                       top, bottom, left, right, dilation, dilation);
+    return fmt::format(
+        "{{groups = {}, padding = explicit, pads = [{}, {}, {}, {}], dilations = [{}, {}], "
+        "strides = [{}, {}]}}",
+        channels, top, bottom, left, right, dilation, dilation, down, across);
   }
 };
 
@@ -77,26 +80,46 @@ TEST(CpuRowFilter, slides_windows_that_are_larger_than_the_image) {
         "depthwise");
 }
 
+/// The gradients by image and by kernel.
+void expect_gradients(const RowCase& c) {
+  const auto dims = [](const std::string& text) {
+    return fmt::format("%d = constant {{value = i64[4] ({})}} : i64[4]", text);
+  };
+  expect_equal(fmt::format("module @m {{ func @main(%g: f32[{0}], %k: f32[{1}]) -> (%y: f32[{2}]) {{ {3} %y = "
+                           "conv2d_input_gradient %g, %k, %d {4} return %y }} }}",
+                           c.y(), c.kernel(), c.x(), dims(c.x()), c.attributes()),
+               "depthwise_input_gradient");
+  expect_equal(fmt::format("module @m {{ func @main(%x: f32[{0}], %g: f32[{1}]) -> (%k: f32[{2}]) {{ {3} %k = "
+                           "conv2d_kernel_gradient %x, %g, %d {4} return %k }} }}",
+                           c.x(), c.y(), c.kernel(), dims(c.kernel()), c.attributes()),
+               "depthwise_kernel_gradient");
+}
+
 TEST(CpuRowFilter, makes_gradients_of_any_channels) {
   std::vector<RowCase> cases = kCases;
   cases.push_back({2, 12, 7, 37, 1, 3, 3, 1, 1, 1, 1});
+  cases.push_back({1, 5, 4, 1152, 1, 5, 5, 2, 2, 2, 2});
+  cases.push_back({2, 4, 3, 1031, 1, 3, 3, 1, 1, 1, 1});
   cases.push_back({2, 18, 9, 64, 1, 5, 5, 2, 2, 2, 2});
   cases.push_back({1, 7, 3, 300, 1, 3, 3, 1, 1, 1, 1});
   cases.push_back({1, 12, 14, 16, 1, 17, 17, 8, 8, 8, 8});
-  for (const RowCase& c : cases) {
-    if (c.channels == 1) continue;
-    const auto dims = [](const std::string& text) {
-      return fmt::format("%d = constant {{value = i64[4] ({})}} : i64[4]", text);
-    };
-    expect_equal(fmt::format("module @m {{ func @main(%g: f32[{0}], %k: f32[{1}]) -> (%y: f32[{2}]) {{ {3} %y = "
-                             "conv2d_input_gradient %g, %k, %d {4} return %y }} }}",
-                             c.y(), c.kernel(), c.x(), dims(c.x()), c.attributes()),
-                 "depthwise_input_gradient");
-    expect_equal(fmt::format("module @m {{ func @main(%x: f32[{0}], %g: f32[{1}]) -> (%k: f32[{2}]) {{ {3} %k = "
-                             "conv2d_kernel_gradient %x, %g, %d {4} return %k }} }}",
-                             c.x(), c.y(), c.kernel(), dims(c.kernel()), c.attributes()),
-                 "depthwise_kernel_gradient");
-  }
+  for (const RowCase& c : cases)
+    if (c.channels > 1) expect_gradients(c);
+}
+
+TEST(CpuRowFilter, makes_gradients_between_strides_of_any_size) {
+  for (const RowCase& c : {RowCase{2, 32, 32, 32, 1, 5, 5, 1, 1, 2, 2, 1, 2, 2},
+                           {1, 15, 17, 3, 1, 3, 3, 1, 1, 1, 1, 1, 2, 2},
+                           {2, 40, 9, 24, 1, 3, 3, 0, 0, 1, 1, 1, 2, 1},
+                           {2, 9, 40, 5, 2, 3, 3, 1, 1, 0, 0, 1, 1, 3},
+                           {1, 14, 14, 1031, 1, 3, 3, 0, 0, 1, 1, 1, 2, 2},
+                           {1, 23, 29, 6, 4, 2, 2, 0, 0, 0, 0, 1, 3, 4},   // some pixels in no window
+                           {2, 21, 22, 37, 1, 3, 4, 2, 5, 1, 3, 2, 2, 2},  // strides that share a factor with dilations
+                           {1, 25, 24, 10, 1, 3, 3, 3, 1, 2, 4, 3, 2, 3},
+                           {1, 24, 13, 4, 1, 5, 1, 4, 0, 4, 0, 4, 6, 1},
+                           {3, 1, 100, 7, 1, 1, 9, 0, 4, 0, 4, 1, 1, 4},
+                           {1, 2, 3, 17, 1, 7, 7, 3, 3, 3, 3, 1, 2, 2}})
+    expect_gradients(c);
 }
 
 TEST(CpuRowFilter, keeps_infinities_away_from_borders) {

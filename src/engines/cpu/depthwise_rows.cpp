@@ -21,8 +21,8 @@ Refusal read_rows(const Group& group, SlideSpec& slide, RowFilter& filter) {
   if (slide.is_narrow() || form_in(group, contraction->node->inputs[1]) != Form::floats) return "has 16 bits";
   if (contraction->epilogue.bias && form_in(group, contraction->epilogue.bias) != Form::floats) return "has 16 bits";
   if (slide.residual) return "adds a residual";
-  const auto found = row_filter(slide, false);
-  if (!found) return "has strides or three dims";
+  const auto found = row_filter(slide);
+  if (!found || found->stride_h * found->stride_w != 1) return "has strides or three dims";
   filter = *found;
   const int64_t lane = lanes(machine_isa()), used = (filter.channels + lane - 1) / lane * lane;
   if (3 * filter.channels > kMostUsed * used && !Slide::refuses(slide, machine_isa()))
@@ -70,7 +70,7 @@ std::unique_ptr<Step> make_depthwise_rows(const Group& group, MakeContext& conte
                 *start = bias ? input(args, bias_at) : nullptr;
     Executor& executor = executor_for(args, threads);
     if (all_finite(filter.taps() * filter.channels, weights))
-      return filter_images(executor, filter, false, 1, images, weights, start, output(args), args.workspace);
+      return filter_images(executor, filter, images, weights, start, output(args), args.workspace);
     for_each(executor, slide.n, slide.out_pixels() * filter.channels * filter.taps(), [&](int64_t image) {
       filter_inside(slide, filter, images + image * slide.pixels() * slide.in_channels(), weights, start,
                     output(args) + image * slide.out_pixels() * slide.channels);

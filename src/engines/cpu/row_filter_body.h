@@ -57,31 +57,52 @@ void filter_rows(const RowFilter& f, int64_t top, int64_t rows, const float* x, 
   for (; r < rows; ++r) filter_some_rows<1>(f, top + r, x + r * f.pitch(), weights, bias, y + r * row);
 }
 
-/// Sums of products of some taps from `tap` on, in the lanes of one vector of `cycle` floats.
+/// Rows of pixels, whose `filters` adjacent channels are added up, go to pixels that lie `step` and rows that lie `pitch` floats apart.
+void store_phase(int64_t rows, int64_t columns, int64_t channels, int64_t filters, const float* from, float* y,
+                 int64_t step, int64_t pitch) {
+  for (int64_t r = 0; r < rows; ++r, y += pitch)
+    for (int64_t i = 0; i < columns; ++i, from += channels * filters) {
+      float* const to = y + i * step;
+      if (filters == 1) {
+        for (int64_t c = 0; c < channels; c += kFloats) put(to + c, channels - c, take(from + c, channels - c));
+        continue;
+      }
+      for (int64_t c = 0; c < channels; ++c) {
+        float sum = 0;
+        for (int64_t k = 0; k < filters; ++k) sum += from[c * filters + k];
+        to[c] = sum;
+      }
+    }
+}
+
+/// Sums of products of some taps from `tap` on, in the lanes of one vector of each `cycle` floats.
 template <int kTaps>
 void sum_taps(const RowFilter& f, int64_t rows, int64_t tap, int64_t lane, int64_t cycle, const float* x,
-              const float* dy, float* sums) {
+              const float* dy, float* sums, int64_t width) {
   Floats all[kTaps];
   const float* from[kTaps];
   for (int t = 0; t < kTaps; ++t) {
-    all[t] = load(sums + t * cycle);
-    from[t] = x + (tap + t) / f.kw * f.dilation_h * f.pitch() + (tap + t) % f.kw * f.dilation_w * f.channels;
+    all[t] = load(sums + t * width);
+    from[t] = x + (tap + t) / f.kw * f.dilation_h * f.pitch() + f.place((tap + t) % f.kw);
   }
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t at = lane; at < f.ow * f.channels; at += cycle) {
       const Floats gradient = load(dy + r * f.gradient_pitch() + at);
-      for (int t = 0; t < kTaps; ++t) all[t] += gradient * load(from[t] + r * f.pitch() + at);
+      for (int t = 0; t < kTaps; ++t) all[t] += gradient * load(from[t] + r * f.stride_h * f.pitch() + at);
     }
-  for (int t = 0; t < kTaps; ++t) store(sums + t * cycle, all[t]);
+  for (int t = 0; t < kTaps; ++t) store(sums + t * width, all[t]);
 }
 
-/// sums[taps][cycle] += products of rows of x with borders and rows of dy, each lane that of channel lane % channels.
+/// sums[taps][width] += products of rows of x with borders and rows of dy, each lane that of channel lane % channels. `width`: the
+/// cycle in whole vectors; what lies behind the cycle is nothing.
 void sum_products(const RowFilter& f, int64_t rows, int64_t cycle, const float* x, const float* dy, float* sums) {
-  for (int64_t lane = 0; lane < cycle; lane += kFloats) {
-    const int64_t taps = f.kh * f.kw;
-    int64_t tap = 0;
-    for (; tap + 9 <= taps; tap += 9) sum_taps<9>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
-    for (; tap + 3 <= taps; tap += 3) sum_taps<3>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
-    for (; tap < taps; ++tap) sum_taps<1>(f, rows, tap, lane, cycle, x, dy, sums + tap * cycle + lane);
-  }
+  constexpr int64_t kMost = 9;  // sums that hide the latency of a multiply-add, and fit the registers
+  constexpr decltype(&sum_taps<1>) kSums[] = {sum_taps<1>, sum_taps<2>, sum_taps<3>, sum_taps<4>, sum_taps<5>,
+                                              sum_taps<6>, sum_taps<7>, sum_taps<8>, sum_taps<9>};
+  const int64_t width = (cycle + kFloats - 1) / kFloats * kFloats, taps = f.taps(), groups = (taps + kMost - 1) / kMost;
+  for (int64_t lane = 0; lane < cycle; lane += kFloats)
+    for (int64_t group = 0; group < groups; ++group) {
+      const int64_t tap = taps * group / groups, count = taps * (group + 1) / groups - tap;
+      kSums[count - 1](f, rows, tap, lane, cycle, x, dy, sums + tap * width + lane, width);
+    }
 }

@@ -137,21 +137,19 @@ std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& c
   SlideSpec spec = slide_of(node, x, dy, window);
   spec.channels = last_dim(dy), spec.multiplier = last_dim(dy) / last_dim(x);
   const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
-  constexpr int64_t kLongestCycle = 1024;
   const int threads = std::max(1, context.threads);
-  auto filter = row_filter(spec, of_image);
-  if (filter && !of_image && row_cycle(*filter) > kLongestCycle) filter.reset();
   if (of_image) {
     const int64_t count = spec.taps() * spec.channels;
+    const std::vector<PhaseFilter> phases = phase_filters(spec);
     const auto run = [=](const StepArgs& args) {
       const float *dy = input(args, first), *kernel = input(args, second);
-      if (!filter || !all_finite(count, kernel))
+      if (phases.empty() || !all_finite(count, kernel))
         return depthwise_input_gradient(args.executor, spec, dy, kernel, output(args));
-      filter_images(executor_for(args, threads), *filter, true, spec.multiplier, dy, kernel, nullptr, output(args),
-                    args.workspace);
+      filter_phases(executor_for(args, threads), spec, phases, dy, kernel, output(args), args.workspace);
     };
-    return call("depthwise_input_gradient", run, {.workspace = filter ? row_filter_workspace(*filter, threads) : 0});
+    return call("depthwise_input_gradient", run, {.workspace = phase_filters_workspace(phases, threads)});
   }
+  const auto filter = row_filter(spec);
   const int64_t count = spec.n * spec.out_pixels() * spec.channels;
   const auto run = [=](const StepArgs& args) {
     const float *x = input(args, first), *dy = input(args, second);
