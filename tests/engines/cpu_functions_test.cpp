@@ -77,6 +77,41 @@ TEST(CpuFunctions, angles_of_numbers_have_few_wrong_places) {
   expect_near(ElementOp::atan, ranged(2), std::atan);
 }
 
+/// Pairs of all sizes, with neighbours of whole multiples.
+void add_divisions(std::vector<float>& x, std::vector<float>& y) {
+  Random random(11);
+  const std::vector<float> edges{0.f,        -0.f, 1.f,     -1.f,   kLeast, -kLeast,     kInfinite,
+                                 -kInfinite, 3e38, -3e-38f, 1e-30f, -1e30f, 0x1.2p-120f, std::nanf("")};
+  for (float a : edges)
+    for (float b : edges) x.push_back(a), y.push_back(b);
+  for (int i = 0; i < 100000; ++i) {
+    const auto exponent = static_cast<int>(random.between(-20, i % 3 ? 20 : 60));
+    const float divisor = std::ldexp(random.floats(1)[0], static_cast<int>(random.between(-30, 30)));
+    const float part = std::ldexp(random.floats(1)[0], exponent);
+    const float number = i % 2 ? part * divisor : std::nearbyint(part) * divisor;
+    for (float each : {number, std::nextafter(number, 0.f), std::nextafter(number, kInfinite)})
+      if (std::abs(each) >= kLeast && std::abs(divisor) >= kLeast) x.push_back(each), y.push_back(divisor);
+  }
+}
+
+TEST(CpuFunctions, remainders_are_exact_and_quotients_are_rounded_down) {
+  std::vector<float> x, y;
+  add_divisions(x, y);
+  const auto rest = computed(ElementOp::truncate_mod, x, y), below = computed(ElementOp::mod, x, y),
+             quotients = computed(ElementOp::floor_div, x, y);
+  const auto same = [](float a, float b) {
+    return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+  };
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float wanted = std::fmod(x[i], y[i]);
+    ASSERT_TRUE(same(rest[i], wanted)) << x[i] << ", " << y[i] << ": " << rest[i] << ", not " << wanted;
+    const float floored = wanted != 0 && (wanted < 0) != (y[i] < 0) ? wanted + y[i] : wanted;
+    ASSERT_TRUE(same(below[i], floored)) << x[i] << ", " << y[i] << ": " << below[i] << ", not " << floored;
+    const float quotient = std::floor(x[i] / y[i]);
+    ASSERT_TRUE(same(quotients[i], quotient)) << x[i] << ", " << y[i] << ": " << quotients[i] << ", not " << quotient;
+  }
+}
+
 TEST(CpuFunctions, angles_of_points_are_within_two_places) {
   Random random(6);
   std::vector<float> x, y;

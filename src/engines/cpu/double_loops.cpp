@@ -44,6 +44,12 @@ CAIRN_INLINE double magnitude_of(double x) { return std::fabs(x); }
 CAIRN_INLINE double expm1_of(double x) { return std::expm1(x); }
 CAIRN_INLINE double atan2_of(double y, double x) { return std::atan2(y, x); }
 CAIRN_INLINE double pow_of(double x, double y) { return std::pow(x, y); }
+CAIRN_INLINE double truncate_mod_of(double x, double y) { return std::fmod(x, y); }
+CAIRN_INLINE double mod_of(double x, double y) {
+  const double rest = std::fmod(x, y);
+  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
+}
+CAIRN_INLINE double floor_div_of(double x, double y) { return std::floor(x / y); }
 CAIRN_INLINE double gelu_of(double x) { return 0.5 * x * std::erfc(x * -0.70710678118654752); }
 CAIRN_INLINE double gelu_by_tanh_of(double x) {
   return 0.5 * x * (1 + std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)));

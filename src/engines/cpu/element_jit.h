@@ -17,7 +17,7 @@ using ElementFunction = void (*)(const void* const* inputs, void* const* outputs
 /// Generated code, shared by all programs of the process with an equal specification.
 class ElementKernel {
  public:
-  /// Null when no code can be generated: for Isa::none, or for an operation that only the C library computes.
+  /// Null for Isa::none.
   static std::shared_ptr<const ElementKernel> make(Isa isa, const ElementSpec& spec);
   virtual ~ElementKernel() = default;
   ElementFunction function() const { return function_; }

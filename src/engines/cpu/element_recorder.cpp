@@ -211,11 +211,6 @@ void Recorder::drop_unused() {
 
 }  // namespace
 
-bool can_record(const ElementSpec& spec) {
-  return std::all_of(spec.code.begin(), spec.code.end(),
-                     [](const ElementInstruction& code) { return code.op < ElementOp::first_one_by_one; });
-}
-
 std::vector<MachineOp> record(const ElementSpec& spec, Isa isa) { return Recorder(spec, isa).run(); }
 
 std::vector<MachineOp> side_by_side(const std::vector<MachineOp>& ops, int count) {

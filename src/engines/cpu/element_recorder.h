@@ -53,8 +53,6 @@ struct MachineOp {
   bool is_fixed() const { return kind <= Kind::single; }
 };
 
-/// Whether no instruction of the program needs the C library.
-bool can_record(const ElementSpec& spec);
 
 /// Records the program. Every input is read before the first store, so that an output may alias an input.
 std::vector<MachineOp> record(const ElementSpec& spec, Isa isa);

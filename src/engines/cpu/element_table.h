@@ -5,7 +5,6 @@
 // CAIRN_VECTOR_WITH(name, instruction, low, high, f32) the same with the node's attributes of these names as numbers low, high
 // CAIRN_NARROW(name, instruction, f32)                 of vectors of f32 alone, for elements of 8 and 16 bits
 // CAIRN_FUNCTION(name, instruction, f32, wide)         of one float; other widths than f32 by a formula of a double x
-// CAIRN_SCALAR_PAIR(name, instruction, f32)            of two floats x, y, by the C library
 // Functions of vectors are those of vector_math.h. An op that others express needs no row: its decomposition becomes one program.
 
 #ifndef CAIRN_VECTOR
@@ -19,9 +18,6 @@
 #endif
 #ifndef CAIRN_FUNCTION
 #define CAIRN_FUNCTION(name, instruction, f32, wide) CAIRN_VECTOR(name, instruction, f32)
-#endif
-#ifndef CAIRN_SCALAR_PAIR
-#define CAIRN_SCALAR_PAIR(...)
 #endif
 
 CAIRN_VECTOR("identity", copy, x)
@@ -97,13 +93,11 @@ CAIRN_FUNCTION("bessel_i0e", bessel_i0e, bessel_i0e_of(x), scaled_bessel(x, 0))
 CAIRN_FUNCTION("bessel_i1e", bessel_i1e, bessel_i1e_of(x), scaled_bessel(x, 1))
 CAIRN_VECTOR("atan2", atan2, atan2_of(x, y))
 CAIRN_VECTOR("pow", pow, pow_of(x, y))
-
-CAIRN_SCALAR_PAIR("truncate_mod", truncate_mod, std::fmod(x, y))
-CAIRN_SCALAR_PAIR("mod", mod, rest_below(x, y))
-CAIRN_SCALAR_PAIR("floor_div", floor_div, quotient_below(x, y))
+CAIRN_VECTOR("truncate_mod", truncate_mod, truncate_mod_of(x, y))
+CAIRN_VECTOR("mod", mod, mod_of(x, y))
+CAIRN_VECTOR("floor_div", floor_div, floor_div_of(x, y))
 
 #undef CAIRN_VECTOR
 #undef CAIRN_VECTOR_WITH
 #undef CAIRN_NARROW
 #undef CAIRN_FUNCTION
-#undef CAIRN_SCALAR_PAIR

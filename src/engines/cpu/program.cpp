@@ -42,7 +42,6 @@ CAIRN_VECTORISED(void, flags_to_floats, (int64_t count, const uint8_t* from, flo
 const ElementwiseProgram::Row ElementwiseProgram::kRows[] = {
 #define CAIRN_VECTOR(name, instruction, f32) {name, Op::instruction},
 #define CAIRN_VECTOR_WITH(name, instruction, low, high, f32) {name, Op::instruction, low, high},
-#define CAIRN_SCALAR_PAIR(name, instruction, f32) {name, Op::instruction},
 #include "engines/cpu/element_table.h"
 };
 
@@ -116,18 +115,6 @@ std::vector<const Value*> operands_of(const Group& group) {
 
 bool is_in(const Group& group, const Node* node) {
   return node && std::find(group.nodes.begin(), group.nodes.end(), node) != group.nodes.end();
-}
-
-// Remainder and quotient of a division whose quotient is rounded down. A denormal quotient is not taken for 0, although
-// workers flush denormals.
-float rest_below(float x, float y) {
-  const float rest = std::fmod(x, y);
-  return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
-}
-float quotient_below(float x, float y) {
-  const double quotient = static_cast<double>(x) / static_cast<double>(y);
-  const auto rounded = static_cast<float>(quotient);
-  return rounded == 0 && quotient < -0x1p-150 ? -1.f : std::floor(rounded);
 }
 
 }  // namespace
@@ -502,21 +489,6 @@ void ElementwiseProgram::store(const Operand& target, const float* from, int64_t
   put(static_cast<uint8_t*>(data), [](float value) { return static_cast<uint8_t>(static_cast<int32_t>(value)); });
 }
 
-// Operations of the C library; computes the whole tile, also positions beyond its count.
-void ElementwiseProgram::execute_one_by_one(Op op, const float* a, const float* b, float* to) {
-  const auto each = [&](auto f) {
-    for (int64_t i = 0; i < kTile; ++i) to[i] = f(a[i], b[i]);
-  };
-  // clang-format off
-  switch (op) {
-#define CAIRN_SCALAR_PAIR(name, instruction, f32) \
-  case Op::instruction: return each([](float x, float y) { return f32; });
-#include "engines/cpu/element_table.h"
-    default: CHECK(false, "instruction {}", static_cast<int>(op));
-  }
-  // clang-format on
-}
-
 void ElementwiseProgram::load_singles(const void* const* inputs, float* registers) const {
   for (size_t i = 0; i < operands_.size(); ++i)
     if (operands_[i].single)
@@ -544,10 +516,7 @@ void ElementwiseProgram::run_tile(const void* const* inputs, void* const* output
     float* to = registers + static_cast<int64_t>(target) * kTile;
     if (whole && code.output >= 0 && direct >> code.output & 1) to = static_cast<float*>(outputs[code.output]) + first;
     const float *a = sources[code.sources[0]], *b = sources[code.sources[1]], *c = sources[code.sources[2]];
-    if (code.op < Op::first_one_by_one)
-      loops.execute(code.op, code.low, code.high, a, b, c, to);
-    else
-      execute_one_by_one(code.op, a, b, to);
+    loops.execute(code.op, code.low, code.high, a, b, c, to);
     sources[target] = to;
   }
   for (size_t i = 0; i < outputs_.size(); ++i) {

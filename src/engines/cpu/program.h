@@ -110,7 +110,6 @@ class ElementwiseProgram {
   /// `direct` has a bit per output: set when it aliases no input, so that it may be written before all inputs are read.
   void run_tile(const void* const* inputs, void* const* outputs, uint64_t direct, int64_t first, int64_t count,
                 float* registers) const;
-  static void execute_one_by_one(Op op, const float* a, const float* b, float* to);
 
   /// Tiles from `first` on, by the interpreter.
   void interpret(const void* const* inputs, void* const* outputs, int64_t first, int64_t last) const;

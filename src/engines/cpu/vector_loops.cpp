@@ -77,9 +77,11 @@ CAIRN_TARGET_END
 }  // namespace
 
 bool is_one_by_one(ElementOp op, float x) {
+  if (op == ElementOp::truncate_mod) return !std::isnan(x);
   return op == ElementOp::log_gamma || op == ElementOp::digamma ? x <= 0 : std::abs(x) > kMostAngle;
 }
-float one_by_one(ElementOp op, float x) {
+float one_by_one(ElementOp op, float x, float y) {
+  if (op == ElementOp::truncate_mod) return std::fmod(x, y);
   if (op == ElementOp::log_gamma) return static_cast<float>(log_gamma(x));
   if (op == ElementOp::digamma) return static_cast<float>(digamma(x));
   return op == ElementOp::sin ? std::sin(x) : op == ElementOp::cos ? std::cos(x) : std::tan(x);

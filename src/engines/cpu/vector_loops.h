@@ -10,21 +10,19 @@ inline constexpr int kLanes = 16;
 inline constexpr int64_t kElementTile = 256;
 inline constexpr int64_t kMostInterleaved = 4;
 
-/// Instructions of element-wise programs; those from first_one_by_one on call the C library.
+/// Instructions of element-wise programs.
 enum class ElementOp : uint8_t {
 #define CAIRN_VECTOR(name, instruction, f32) instruction,
 #include "engines/cpu/element_table.h"
-  first_one_by_one,
-  last_of_vectors = first_one_by_one - 1,
-#define CAIRN_SCALAR_PAIR(name, instruction, f32) instruction,
-#include "engines/cpu/element_table.h"
+  count
 };
 
 /// Angles that vector code reduces; sine, cosine and tangent of larger ones are computed one by one, as the gamma function's
-/// logarithm and its derivative at and below 0 are.
+/// logarithm and its derivative at and below 0 are, and remainders of divisions whose quotient has more digits than a float. The
+/// second operand of an operation of two is where the result goes; its first is NaN where it is not called.
 inline constexpr float kMostAngle = 12000.f;
 bool is_one_by_one(ElementOp op, float x);
-float one_by_one(ElementOp op, float x);
+float one_by_one(ElementOp op, float x, float y);
 
 /// How rows of planes are pooled: first over the rows of windows, column by column, into a row with borders, then over the
 /// `taps` of each window in that.
@@ -36,7 +34,7 @@ struct RowPool {
 };
 
 struct VectorLoops {
-  /// Executes any operation before first_one_by_one on a whole tile; positions beyond its count have arbitrary content.
+  /// Executes any operation on a whole tile; positions beyond its count have arbitrary content.
   void (*execute)(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to);
   /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order.
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,

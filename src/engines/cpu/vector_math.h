@@ -330,6 +330,30 @@ CAIRN_INLINE Floats pow_of(Floats x, Floats y) {
   return choose((x == 1.f) | (y == 0.f), one, result);
 }
 
+/// x less y times their quotient, rounded toward zero, exact as the C library's. A fused multiply-add leaves what the quotient, one too
+/// large at times, leaves; the library takes quotients of more digits, and operands whose rest may be no normal number.
+CAIRN_INLINE Floats truncate_mod_of(Floats x, Floats y) {
+  const Floats a = magnitude_of(x), b = magnitude_of(y), quotient = floor_of(a / b);
+  Floats rest = a - quotient * b;
+  rest = with_sign(choose(rest < 0.f, rest + b, rest), sign_of(x));
+  const Floats pattern = to_floats(bits_of(a)), none = spread(__builtin_nanf(""));
+  Floats called = choose((quotient >= 0x1p22f) | (b < 0x1p-100f), x, none);
+  called = choose(b > 3.4028235e38f, x, called);
+  called = choose((pattern > 0.f) & (pattern < 8388608.f), x, called);  // denormals, which may compare as 0
+  if (!kContracts) called = x;
+  return by_library(called == called, ElementOp::truncate_mod, called, choose(called == called, y, rest));
+}
+/// The same of a quotient that is rounded down.
+CAIRN_INLINE Floats mod_of(Floats x, Floats y) {
+  const Floats rest = truncate_mod_of(x, y);
+  return choose(((rest < 0.f) & (y > 0.f)) | ((rest > 0.f) & (y < 0.f)), rest + y, rest);
+}
+/// The quotient rounded down; one that is a denormal below 0 is not taken for 0.
+CAIRN_INLINE Floats floor_div_of(Floats x, Floats y) {
+  const Floats quotient = x / y, scaled = (x * 0x1p64f) / y;
+  return choose((quotient == 0.f) & (scaled < -0x1p-86f), spread(-1.f), floor_of(quotient));
+}
+
 /// The quotient of two polynomials, coefficients from the highest; fitted where it is used.
 template <int kTop, int kBottom>
 CAIRN_INLINE Floats quotient_of(Floats x, const float (&top)[kTop], const float (&bottom)[kBottom]) {
@@ -430,6 +454,6 @@ CAIRN_INLINE Floats element(ElementOp op, float low, float high, Floats x, Float
   case ElementOp::instruction: return f32;
 #include "engines/cpu/element_table.h"
     // clang-format on
-    default: return x;  // operations of the C library
+    default: return x;  // their number
   }
 }

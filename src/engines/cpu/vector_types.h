@@ -101,7 +101,7 @@ CAIRN_INLINE Floats by_library(Ints where, Op op, Floats x, Floats y) {
   int32_t any = 0;
   for (int lane = 0; lane < kFloats; ++lane) any |= where[lane];
   for (int lane = 0; any && lane < kFloats; ++lane)
-    if (where[lane]) y[lane] = one_by_one(op, x[lane]);
+    if (where[lane]) y[lane] = one_by_one(op, x[lane], y[lane]);
   return y;
 }
 /// x 2^n for whole n from -254 to 129.
