@@ -122,6 +122,20 @@ TEST(CpuRowFilter, makes_gradients_between_strides_of_any_size) {
     expect_gradients(c);
 }
 
+TEST(CpuRowFilter, transposed_convolutions_of_channels_add_a_bias_and_clip) {
+  for (const RowCase& c : {RowCase{1, 64, 62, 64, 1, 4, 4, 1, 1, 1, 1, 1, 2, 2},
+                           {2, 23, 29, 6, 1, 2, 2, 0, 0, 0, 0, 1, 3, 4},
+                           {2, 12, 7, 37, 1, 3, 3, 1, 1, 1, 1}})
+    for (const char* behind : {"%y = identity %q", "%y = relu %q", "%y = clip %q {low = -0.5, high = 0.75}"})
+      for (const float infinity : {0.f, std::numeric_limits<float>::infinity()})
+        expect_equal(
+            fmt::format("module @m {{ func @main(%g: f32[{0}], %k: f32[{1}], %b: f32[{2}]) -> (%y: f32[{3}]) {{ %d = "
+                        "constant {{value = i64[4] ({3})}} : i64[4] %p = conv2d_input_gradient %g, %k, %d {4} %q = add "
+                        "%p, %b {5} return %y }} }}",
+                        c.y(), c.kernel(), c.channels, c.x(), c.attributes(), behind),
+            "depthwise_input_gradient", infinity);
+}
+
 TEST(CpuRowFilter, keeps_infinities_away_from_borders) {
   const RowCase c = kCases[0];
   const float infinity = std::numeric_limits<float>::infinity();

@@ -178,12 +178,13 @@ namespace {
 struct PhaseScratch {
   explicit PhaseScratch(const std::vector<PhaseFilter>& phases) {
     for (const auto& [f, down, across] : phases) {
+      bias = std::max(bias, bytes_of_floats(f.period())),
       made = std::max(made, bytes_of_floats(kBand * f.ow * f.channels));
       if (f.taps() == 0) continue;
       weights += FilterScratch(f).weights, rows = std::max(rows, FilterScratch(f).rows);
     }
   }
-  size_t weights = 0, rows = 0, made = 0;
+  size_t weights = 0, bias = 0, rows = 0, made = 0;
 };
 
 void spread_phase(const PhaseFilter& phase, int64_t kw, const float* kernel, float* to) {
@@ -199,11 +200,11 @@ void spread_phase(const PhaseFilter& phase, int64_t kw, const float* kernel, flo
 
 size_t phase_filters_workspace(const std::vector<PhaseFilter>& phases, int threads) {
   const PhaseScratch s(phases);
-  return s.weights + (s.rows + s.made) * static_cast<size_t>(std::max(1, threads));
+  return s.weights + s.bias + (s.rows + s.made) * static_cast<size_t>(std::max(1, threads));
 }
 
 void filter_phases(Executor& executor, const SlideSpec& spec, const std::vector<PhaseFilter>& phases, const float* dy,
-                   const float* kernel, float* dx, void* workspace) {
+                   const float* kernel, const float* bias, float* dx, void* workspace) {
   const RowLoops& loops = row_loops();
   const PhaseScratch s(phases);
   char* const shared = static_cast<char*>(workspace);
@@ -213,10 +214,12 @@ void filter_phases(Executor& executor, const SlideSpec& spec, const std::vector<
     spread_phase(phase, spec.kw, kernel, reinterpret_cast<float*>(shared + place));
     place += next_weights(phase.filter);
   }
+  auto* const start = bias ? reinterpret_cast<float*>(shared + s.weights) : nullptr;
+  if (bias) spread_period(phases[0].filter, bias, start);
   const int64_t rows_of_all = kBand * spec.stride_h, bands = (spec.h + rows_of_all - 1) / rows_of_all;
   const int64_t channels = spec.in_channels(), line = spec.w * channels;
   executor.run(static_cast<int>(spec.n * bands), [&](int chunk, int worker) {
-    char* const own = shared + s.weights + static_cast<size_t>(worker) * (s.rows + s.made);
+    char* const own = shared + s.weights + s.bias + static_cast<size_t>(worker) * (s.rows + s.made);
     auto *const rows = reinterpret_cast<float*>(own), *const made = reinterpret_cast<float*>(own + s.rows);
     const int64_t image = chunk / bands, first = chunk % bands * kBand;
     const char* weights = shared;
@@ -229,12 +232,9 @@ void filter_phases(Executor& executor, const SlideSpec& spec, const std::vector<
       float* const to =
           dx + (image * spec.h + first * spec.stride_h + phase.down.first) * line + phase.across.first * channels;
       const bool in_place = spec.stride_h * spec.stride_w * spec.multiplier == 1;
-      if (f.taps() > 0) {
+      if (f.taps() > 0)
         copy_with_borders(f, first - f.pad_top, rows_read(f, count), dy + image * f.h * f.w * f.channels, rows);
-        loops.filter(f, first - f.pad_top, count, rows, own_weights, nullptr, in_place ? to : made);
-      } else {
-        std::fill_n(made, count * f.ow * f.channels, 0.f);
-      }
+      loops.filter(f, first - f.pad_top, count, rows, own_weights, start, in_place ? to : made);
       if (!in_place)
         loops.store(count, f.ow, channels, spec.multiplier, made, to, spec.stride_w * channels, spec.stride_h * line);
       stop_point_after(count * f.ow * f.channels * f.taps() / 8);

@@ -56,9 +56,9 @@ struct PhaseFilter {
 /// All of them; none where there is depth.
 std::vector<PhaseFilter> phase_filters(const SlideSpec& spec);
 size_t phase_filters_workspace(const std::vector<PhaseFilter>& phases, int threads);
-/// dx of `spec` from dy. Needs finite weights.
+/// dx of `spec` from dy; bias may be null, and is where a channel has several filters. Needs finite weights.
 void filter_phases(Executor& executor, const SlideSpec& spec, const std::vector<PhaseFilter>& phases, const float* dy,
-                   const float* kernel, float* dx, void* workspace);
+                   const float* kernel, const float* bias, float* dx, void* workspace);
 
 size_t row_kernel_gradient_workspace(const RowFilter& filter, int threads);
 /// dk [taps, channels] of finite dy.

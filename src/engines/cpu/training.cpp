@@ -115,40 +115,83 @@ std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& contex
   return call(fmt::format("{}{}", node.op->name, winners.gated ? " and relu's" : ""), run, std::move(options));
 }
 
+namespace {
+
+/// A depthwise gradient of one group, with what follows that by the image.
+std::optional<Contraction> depthwise_gradient_in(const Group& group) {
+  auto found = as_contraction(group);
+  if (!found || found->node != group.nodes.front() || found->epilogue.residual || found->epilogue.rounded)
+    return std::nullopt;
+  const Epilogue& epilogue = found->epilogue;
+  const bool alone = !epilogue.bias && !epilogue.activation;
+  const bool known = !epilogue.activation || epilogue.activation->is("relu") || epilogue.activation->is("clip");
+  if (is_convolution(*found->node, ConvRole::kernel_gradient)) return alone ? found : std::nullopt;
+  return known && is_convolution(*found->node, ConvRole::input_gradient) ? found : std::nullopt;
+}
+
+/// dx where the kernel is not finite.
+void gradient_inside(Executor& executor, const SlideSpec& s, const RowFilter& f, const float* dy, const float* kernel,
+                     const float* bias, float* dx) {
+  depthwise_input_gradient(executor, s, dy, kernel, dx);
+  const int64_t channels = s.in_channels();
+  for (int64_t i = 0; i < s.n * s.pixels() * channels; ++i) {
+    const float value = dx[i] + (bias ? bias[i % channels] : 0.f);
+    dx[i] = value < f.low ? f.low : value > f.high ? f.high : value;
+  }
+}
+
+std::unique_ptr<Step> make_depthwise_input_gradient(const Group& group, const Contraction& gradient,
+                                                    const SlideSpec& spec, int threads) {
+  const size_t first = index_of(group, gradient.node->inputs[0]), second = index_of(group, gradient.node->inputs[1]);
+  const Value* bias = gradient.epilogue.bias;
+  const size_t bias_at = bias ? index_of(group, bias) : 0;
+  const Activation activation = activation_of(gradient.epilogue);
+  RowFilter bounds{};
+  if (activation.kind != Activation::Kind::none) bounds.low = 0;
+  if (activation.kind == Activation::Kind::clip) bounds.low = activation.low, bounds.high = activation.high;
+  std::vector<PhaseFilter> phases = phase_filters(spec);
+  for (PhaseFilter& phase : phases) phase.filter.low = bounds.low, phase.filter.high = bounds.high;
+  CallOptions options{.workspace = phase_filters_workspace(phases, threads)};
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != first && i != second && (!bias || i != bias_at)) options.unread.push_back(i);
+  const auto run = [=](const StepArgs& args) {
+    const float *dy = input(args, first), *kernel = input(args, second), *start = bias ? input(args, bias_at) : nullptr;
+    if (phases.empty() || !all_finite(spec.taps() * spec.channels, kernel))
+      return gradient_inside(args.executor, spec, bounds, dy, kernel, start, output(args));
+    filter_phases(executor_for(args, threads), spec, phases, dy, kernel, start, output(args), args.workspace);
+  };
+  return call("depthwise_input_gradient", run, std::move(options));
+}
+
+}  // namespace
+
 Refusal refuses_depthwise_gradient(const Group& group) {
-  const Node& node = group.last();
+  const auto gradient = depthwise_gradient_in(group);
+  if (!gradient) return "is another operation";
+  const Node& node = *gradient->node;
   const bool of_image = is_convolution(node, ConvRole::input_gradient);
-  if (group.nodes.size() != 1 || (!of_image && !is_convolution(node, ConvRole::kernel_gradient)))
-    return "is another operation";
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
   constexpr int64_t kManyFilters = 8;  // from so many on, the channels of a group fill half a vector of a product
   const int64_t channels = last_dim(x), filters = channels ? last_dim(dy) / channels : 0;
   if (node.attr().integer("groups") != channels || (filters != 1 && (channels == 1 || filters >= kManyFilters)))
     return "has not one group and a few filters a channel";
-  return others_than_f32({node.inputs[0], node.inputs[1], node.result()});
+  const Value* bias = gradient->epilogue.bias;
+  if (filters > 1 && (bias || gradient->epilogue.activation)) return "adds up filters before an epilogue";
+  return others_than_f32({node.inputs[0], node.inputs[1], node.result(), gradient->result, bias ? bias : x});
 }
 
 std::unique_ptr<Step> make_depthwise_gradient(const Group& group, MakeContext& context) {
-  const Node& node = group.last();
+  const Contraction gradient = *depthwise_gradient_in(group);
+  const Node& node = *gradient.node;
   const bool of_image = is_convolution(node, ConvRole::input_gradient);
   const Value *x = of_image ? node.result() : node.inputs[0], *dy = node.inputs[of_image ? 0 : 1];
   Dims window = sizes(of_image ? node.inputs[1] : node.result());
   window.resize(window.size() - 2);
   SlideSpec spec = slide_of(node, x, dy, window);
   spec.channels = last_dim(dy), spec.multiplier = last_dim(dy) / last_dim(x);
-  const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
   const int threads = std::max(1, context.threads);
-  if (of_image) {
-    const int64_t count = spec.taps() * spec.channels;
-    const std::vector<PhaseFilter> phases = phase_filters(spec);
-    const auto run = [=](const StepArgs& args) {
-      const float *dy = input(args, first), *kernel = input(args, second);
-      if (phases.empty() || !all_finite(count, kernel))
-        return depthwise_input_gradient(args.executor, spec, dy, kernel, output(args));
-      filter_phases(executor_for(args, threads), spec, phases, dy, kernel, output(args), args.workspace);
-    };
-    return call("depthwise_input_gradient", run, {.workspace = phase_filters_workspace(phases, threads)});
-  }
+  if (of_image) return make_depthwise_input_gradient(group, gradient, spec, threads);
+  const size_t first = index_of(group, node.inputs[0]), second = index_of(group, node.inputs[1]);
   const auto filter = row_filter(spec);
   const int64_t count = spec.n * spec.out_pixels() * spec.channels;
   const auto run = [=](const StepArgs& args) {
