@@ -250,6 +250,20 @@ TEST(CpuTraining, losses_and_gradients_of_pools) {
                fmt::format("f32[1, 13, 9, {0}], f32[1, 4, 7, {0}] {{window = [4, 3], strides = [3, 1]}}", channels),
                "max_pool2d_gradient");
   }
+  for (const auto& [height, width, made, attributes] :
+       {std::tuple{12, 10, "12, 10", "window = [3, 3], padding = same"},
+        std::tuple{20, 21, "10, 7", "window = [7, 5], strides = [2, 3], padding = same"},
+        std::tuple{9, 30, "9, 24", "window = [1, 7]"}, std::tuple{3, 5, "3, 5", "window = [5, 9], padding = same"}})
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[2, {}, {}, 19], f32[2, {}, 19] {{{}}}", height, width, made, attributes),
+               "max_pool2d_gradient");
+  for (const char* row :
+       {"0, 1, 1, 0, 1, 0", "inf, 0, inf, -inf, -inf, -inf", "nan, 2, 1, nan, 5, 5"})  // ties and others
+    expect_cpu("max_pool2d_gradient",
+               fmt::format("f32[1, 4, 6, 1]=[{0}, {0}, 0, 0, 0, 1, 1, 1, {0}], f32[1, 4, 6, 1] {{window = [3, 3], "
+                           "padding = same}}",
+                           row),
+               "max_pool2d_gradient");
   for (const int channels : {1, 6, 16, 20})
     for (const char* padding : {"same", "valid"})
       expect_cpu(

@@ -30,9 +30,28 @@ Windows windows_of(int64_t position, int64_t size, int64_t stride, int64_t pad, 
 /// Rows of windows that hold one row of the image.
 int64_t rows_kept(const SlideSpec& s) { return (s.kh - 1) / s.stride_h + 1; }
 
-/// Of each window the pixel that gets its gradient, or -1: [rows_kept][ow][kSlice].
+/// Whether the maxima of rows, which windows below each other share, save comparisons.
+bool goes_by_rows(const SlideSpec& s) { return s.stride_h * s.kw + s.kh < s.kh * s.kw; }
+
+int64_t row_elements(const SlideSpec& s) { return s.ow * kSlice; }
+
+/// Of each window the pixel that gets its gradient, or its row, or -1: [rows_kept][ow][kSlice]. By rows, of the last kh rows what is
+/// largest in the columns of each window, and in which, and the gradients of one row.
 size_t kept_bytes(const SlideSpec& s) {
-  return whole_lines(static_cast<size_t>(rows_kept(s) * s.ow * kSlice) * sizeof(int32_t));
+  const int64_t rows = rows_kept(s) + (goes_by_rows(s) ? 2 * s.kh + 1 : 0);
+  return whole_lines(static_cast<size_t>(rows * row_elements(s)) * sizeof(int32_t));
+}
+
+struct RowMaxima {
+  int32_t* rows;     // of each window the row that gets its gradient, or -1
+  float* values;     // [kh][ow][kSlice]
+  int32_t* columns;  // the same
+  float* sums;       // [ow][kSlice]
+};
+RowMaxima maxima_in(const SlideSpec& s, int32_t* kept) {
+  const int64_t rows = rows_kept(s) * row_elements(s), values = s.kh * row_elements(s);
+  auto* const floats = reinterpret_cast<float*>(kept + rows);
+  return {kept, floats, kept + rows + values, floats + 2 * values};
 }
 
 }  // namespace
@@ -70,15 +89,20 @@ size_t overlapping_pool_workspace(const SlideSpec& s, int threads) {
 
 void overlapping_pool_gradient(Executor& executor, const SlideSpec& s, bool gated, const float* x, const float* dy,
                                float* dx, void* workspace) {
-  static const auto gradient_of =
-      machine_loop(&overlapping_plain::gradient_of, &overlapping_avx2::gradient_of, &overlapping_avx512::gradient_of);
+  using namespace overlapping_plain;
+  static const auto usual =
+      machine_loop(&gradient_of, &overlapping_avx2::gradient_of, &overlapping_avx512::gradient_of);
+  static const auto by_rows =
+      machine_loop(&gradient_by_rows, &overlapping_avx2::gradient_by_rows, &overlapping_avx512::gradient_by_rows);
   const int64_t slices = (s.channels + kSlice - 1) / kSlice;
   executor.run(static_cast<int>(s.n * slices), [&](int chunk, int worker) {
     const int64_t image = chunk / slices, at = chunk % slices * kSlice;
     auto* kept =
         reinterpret_cast<int32_t*>(static_cast<char*>(workspace) + static_cast<size_t>(worker) * kept_bytes(s));
-    gradient_of(s, gated, std::min(kSlice, s.channels - at), x + image * s.pixels() * s.channels + at,
-                dy + image * s.out_pixels() * s.channels + at, dx + image * s.pixels() * s.channels + at, kept);
+    const int64_t channels = std::min(kSlice, s.channels - at), from = image * s.pixels() * s.channels + at;
+    const float* const gradient = dy + image * s.out_pixels() * s.channels + at;
+    if (goes_by_rows(s) && by_rows(s, gated, channels, x + from, gradient, dx + from, maxima_in(s, kept))) return;
+    usual(s, gated, channels, x + from, gradient, dx + from, kept);
   });
 }
 
