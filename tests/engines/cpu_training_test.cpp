@@ -236,6 +236,18 @@ TEST(CpuTraining, normalises_and_its_gradient_with_channels_first) {
              "batch_norm_gradient");
 }
 
+TEST(CpuTraining, gradients_of_resizing_of_any_sizes_and_modes) {
+  for (const char* attributes :
+       {"mode = bilinear", "mode = bilinear, coordinates = align_corners", "mode = bicubic", "mode = nearest"})
+    for (const auto& [dy, image] : {std::pair{"[2, 40, 60, 16]", "[2, 20, 30, 16]"},
+                                    {"[2, 37, 23, 3]", "[2, 12, 31, 3]"},
+                                    {"[1, 5, 9, 37]", "[1, 11, 9, 37]"},
+                                    {"[3, 50, 7, 1]", "[3, 24, 1, 1]"},
+                                    {"[1, 1, 1, 8]", "[1, 33, 2, 8]"}})
+      expect_cpu("resize2d_gradient", fmt::format("f32{}, i64[4]={} {{{}}}", dy, image, attributes),
+                 std::string(attributes) == "mode = nearest" ? "" : "resize gradient");
+}
+
 TEST(CpuTraining, losses_and_gradients_of_pools) {
   expect_cpu("softmax_cross_entropy", "f32[50, 1001], f32[50, 1001]", "softmax_cross_entropy");
   expect_cpu("sparse_softmax_cross_entropy", "f32[4, 30], i32[4]=[29, 0, 3, 3]", "sparse_softmax_cross_entropy");

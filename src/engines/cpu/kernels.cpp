@@ -83,6 +83,7 @@ constexpr CpuKernel kKernels[] = {
     {"integer_pool", refuses_integer_pool, make_integer_pool},
     {"large_pool", refuses_large_pool, make_large_pool},
     {"resize", refuses_resize, make_resize},
+    {"resize_gradient", refuses_resize_gradient, make_resize_gradient},
     {"crop", refuses_crop, make_crop},
     {"crop_gradient", refuses_crop_gradient, make_crop_gradient},
     {"grid_sample", refuses_grid_sample, make_grid_sample},

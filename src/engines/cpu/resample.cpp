@@ -43,6 +43,23 @@ CAIRN_VECTORISED(void, resize_row,
   }
 }
 
+/// A row of dy, whose pixels have c channels, to the pixels of a row of the image that it was sampled from.
+CAIRN_VECTORISED(void, resize_row_back,
+                 (const Sampling& columns, int64_t c, int64_t count, const float* __restrict dy,
+                  float* __restrict to)) {
+  std::fill_n(to, count, 0.f);
+  for (size_t w = 0; w < columns.taps.size(); ++w, dy += c)
+    for (size_t k = 0; k < columns.count; ++k) {
+      float* __restrict pixel = to + columns.taps[w][k] * c;
+      const float share = columns.weights[w][k];
+      for (int64_t i = 0; i < c; ++i) pixel[i] += share * dy[i];
+    }
+}
+
+CAIRN_VECTORISED(void, add_row, (int64_t count, float weight, const float* __restrict from, float* __restrict to)) {
+  for (int64_t i = 0; i < count; ++i) to[i] += weight * from[i];
+}
+
 constexpr int64_t kBlockChannels = 64;
 
 /// The parts of a window inside the volume, and the floats between its taps, from the outermost dim.
@@ -133,6 +150,53 @@ std::unique_ptr<Step> make_resize(const Group& group, MakeContext&) {
       resize_row(columns, rows.count, taps, rows.weights[h].data(), in[3], output(args) + i * to);
     });
   });
+}
+
+Refusal refuses_resize_gradient(const Group& group) {
+  const Node* node = single_node(group, "resize2d_gradient");
+  if (!node) return "is another operation";
+  const Value *dy = node->inputs[0], *dx = node->result();
+  for (const Value* value : {dy, dx})
+    if (value->type.dtype != kF32) return fmt::format("elements are {}, takes f32", to_string(value->type.dtype));
+  const Dims in = dx->type.shape.sizes(), out = dy->type.shape.sizes();
+  if (count_of(in) * count_of(out) == 0) return "has no elements";
+  const bool nearest = resize_sampling(node->attr(), in[1], out[1]).count == 1;
+  if (nearest && out[1] % in[1] == 0 && out[2] % in[2] == 0) return "a mean of windows is faster";
+  return std::nullopt;
+}
+
+std::unique_ptr<Step> make_resize_gradient(const Group& group, MakeContext& context) {
+  constexpr int64_t kLeastBand = 8;  // rows of the image, at whose ends rows of dy are summed twice
+  const Node& node = group.last();
+  const Dims in = node.result()->type.shape.sizes(), out = node.inputs[0]->type.shape.sizes();
+  const Sampling rows = resize_sampling(node.attr(), in[1], out[1]),
+                 columns = resize_sampling(node.attr(), in[2], out[2]);
+  const size_t dy = index_of(group, node.inputs[0]);
+  const int64_t threads = std::max(1, context.threads), line = in[2] * in[3];
+  const int64_t bands = std::clamp<int64_t>(in[1] / kLeastBand, 1, threads == 1 ? 1 : 2 * threads);
+  CallOptions options{.workspace = static_cast<size_t>(threads * line) * sizeof(float)};
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (i != dy) options.unread.push_back(i);
+  const auto run = [=](const StepArgs& args) {
+    executor_for(args, static_cast<int>(threads)).run(static_cast<int>(in[0] * bands), [&](int chunk, int worker) {
+      const int64_t image = chunk / bands, band = chunk % bands;
+      const int64_t first = in[1] * band / bands, last = in[1] * (band + 1) / bands;
+      float *const sums = static_cast<float*>(args.workspace) + worker * line, *const to =
+                                                                                   output(args) + image * in[1] * line;
+      std::fill(to + first * line, to + last * line, 0.f);
+      for (size_t h = 0; h < rows.taps.size(); ++h) {
+        const auto begin = rows.taps[h].begin(), end = begin + static_cast<std::ptrdiff_t>(rows.count);
+        const auto is_in = [&](int64_t row) { return row >= first && row < last; };
+        if (std::none_of(begin, end, is_in)) continue;
+        stop_point_after(out[2] * out[3]);
+        resize_row_back(columns, in[3], line,
+                        input(args, dy) + (image * out[1] + static_cast<int64_t>(h)) * out[2] * out[3], sums);
+        for (size_t k = 0; k < rows.count; ++k)
+          if (is_in(rows.taps[h][k])) add_row(line, rows.weights[h][k], sums, to + rows.taps[h][k] * line);
+      }
+    });
+  };
+  return call(fmt::format("resize gradient {}", node.attr().text("mode")), run, std::move(options));
 }
 
 Refusal refuses_large_pool(const Group& group) {

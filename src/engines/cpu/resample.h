@@ -18,6 +18,10 @@ Inside inside_of(int64_t position, int64_t size, int64_t stride, int64_t dilatio
 Refusal refuses_resize(const Group& group);
 std::unique_ptr<Step> make_resize(const Group& group, MakeContext& context);
 
+/// Its gradient, where pixels are not just copied a whole number of times.
+Refusal refuses_resize_gradient(const Group& group);
+std::unique_ptr<Step> make_resize_gradient(const Group& group, MakeContext& context);
+
 /// Pooling over windows of any size.
 Refusal refuses_large_pool(const Group& group);
 std::unique_ptr<Step> make_large_pool(const Group& group, MakeContext& context);
