@@ -331,5 +331,41 @@ TEST(CpuRows, transposes_any_dims) {
   }
 }
 
+TEST(CpuRows, sums_so_far_of_any_number_of_columns) {
+  std::mt19937_64 random(7);
+  for (const char* dims : {"5, 20, 15", "1, 33, 64", "300, 64", "3, 9, 131", "17, 200, 3"})
+    for (const char* attributes : {"axis = -2", "axis = -2, exclusive = true", "axis = -2, reverse = true"})
+      expect_reference_result(
+          fmt::format("module @m {{ func @main(%x: f32[{}]) -> (%y: f32[*]) {{ %y = cumsum %x {{{}}} return %y }} }}",
+                      dims, attributes),
+          random, [](const std::string& kernels) { EXPECT_EQ(kernels, "cpu/cumsum "); });
+}
+
+TEST(CpuRows, gathers_elements_of_rows_from_either_end) {
+  std::mt19937_64 random(8);
+  for (const char* index : {"i32", "i64"})
+    for (const char* type : {"f32", "f64", "u8"})
+      expect_reference_result(
+          fmt::format(
+              "module @m {{ func @main(%x: {1}[3, 40]) -> (%y: {1}[*]) {{ %i = constant {{value = {0}[3, 19] (0, 1, 2, "
+              "-1, -40, 39, 7, 7, 8, 3, 4, 5, 6, -2, -3, 9, 30, 31, 32, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, "
+              "10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, -33)}} "
+              ": {0}[3, 19] %y = gather %x, %i {{axis = 1, batch_dims = 1}} return %y }} }}",
+              index, type),
+          random, [](const std::string&) {});
+}
+
+TEST(CpuRows, one_element_fills_results_of_any_size) {
+  std::mt19937_64 random(9);
+  for (const char* type : {"f32", "f64", "u8", "bf16"})
+    for (const auto& [from, to] :
+         {std::pair{"", "3, 1001, 3"}, {"1, 1", "7, 9"}, {"1", "70"}, {"1, 1", "2, 4097"}, {"4, 1", "4, 300"}})
+      expect_reference_result(
+          fmt::format("module @m {{ func @main(%x: {0}[{1}], %z: {0}[{2}]) -> (%y: {0}[{2}]) {{ %s = shape_of %z %y = "
+                      "broadcast_to %x, %s return %y }} }}",
+                      type, from, to),
+          random, [](const std::string&) {});
+}
+
 }  // namespace
 }  // namespace cairn

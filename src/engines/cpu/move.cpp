@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "engines/cpu/call_step.h"
 #include "engines/cpu/isa.h"
 #include "engines/cpu/odometer.h"
 #include "engines/cpu/vector_loops.h"
@@ -233,8 +234,25 @@ bool is_identity(const std::vector<int64_t>& source, int64_t size) {
   return static_cast<int64_t>(source.size()) == size;
 }
 
+CAIRN_VECTORISED(void, repeat_word, (int64_t count, uint64_t word, char* to)) {
+  for (int64_t i = 0; i < count; ++i) std::memcpy(to + 8 * i, &word, 8);
+}
+
+template <class T>
+void repeat(int64_t count, T element, char* to) {
+  constexpr int64_t kMany = 64, kEach = 8 / sizeof(T);
+  if (count >= kMany) {
+    uint64_t word = 0;
+    for (size_t at = 0; at < 8; at += sizeof(T)) std::memcpy(reinterpret_cast<char*>(&word) + at, &element, sizeof(T));
+    repeat_word(count / kEach, word, to);
+    to += count / kEach * 8, count %= kEach;
+  }
+  std::fill_n(reinterpret_cast<T*>(to), count, element);
+}
+
 template <class T>
 void copy_strided(int64_t count, int64_t step, const char* x, char* y) {
+  if (step == 0) return repeat(count, *reinterpret_cast<const T*>(x), y);
   if (sizeof(T) == sizeof(float) && step == 2 * static_cast<int64_t>(sizeof(T)))
     return vector_loops().every_second(count, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y));
   auto* to = reinterpret_cast<T*>(y);
@@ -281,14 +299,17 @@ void join_last_axes(std::vector<Offsets>& axes) {
 AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int64_t>> sources, size_t element_bytes,
                    uint64_t fill)
     : item_bytes_(static_cast<int64_t>(element_bytes)), element_bytes_(element_bytes), fill_(fill) {
+  const auto is_one = [](const Offsets& axis) {
+    return std::all_of(axis.begin(), axis.end(), [](int64_t at) { return at == 0; });
+  };
+  if (std::all_of(sources.begin(), sources.end(), is_one)) {
+    repeats_ = 1;
+    for (const Offsets& axis : sources) repeats_ *= std::ssize(axis);
+    return;
+  }
   size_t rank = from.size();
   while (rank > 1 && is_identity(sources[rank - 1], from[rank - 1]) && item_bytes_ * from[rank - 1] <= kMostItemBytes)
     item_bytes_ *= from[--rank];
-  if (rank == 0) {  // a scalar is treated as one position of one axis
-    pieces_.push_back({1, 0, item_bytes_});
-    row_bytes_ = item_bytes_;
-    return;
-  }
   sources.resize(rank);
   int64_t stride = item_bytes_;
   for (size_t axis = rank; axis-- > 0;) {
@@ -313,10 +334,10 @@ AxisCopy::AxisCopy(const std::vector<int64_t>& from, std::vector<std::vector<int
   for (int64_t size : outer_sizes_) rows_ *= size;
 }
 
-void AxisCopy::fill(char* y, int64_t bytes) const {
-  const auto put = [&](auto element) {
-    using T = decltype(element);
-    std::fill_n(reinterpret_cast<T*>(y), bytes / static_cast<int64_t>(sizeof(T)), static_cast<T>(fill_));
+void AxisCopy::fill(uint64_t element, char* y, int64_t bytes) const {
+  const auto put = [&](auto tag) {
+    using T = decltype(tag);
+    repeat(bytes / static_cast<int64_t>(sizeof(T)), static_cast<T>(element), y);
   };
   if (element_bytes_ == 1) put(uint8_t());
   if (element_bytes_ == 2) put(uint16_t());
@@ -325,7 +346,7 @@ void AxisCopy::fill(char* y, int64_t bytes) const {
 }
 
 void AxisCopy::copy_piece(const Piece& piece, const char* x, char* y) const {
-  if (piece.from < 0) return fill(y, piece.count * item_bytes_);
+  if (piece.from < 0) return fill(fill_, y, piece.count * item_bytes_);
   x += piece.from;
   if (piece.step == item_bytes_) {
     std::memcpy(y, x, static_cast<size_t>(piece.count * item_bytes_));
@@ -344,6 +365,13 @@ void AxisCopy::copy_piece(const Piece& piece, const char* x, char* y) const {
 }
 
 void AxisCopy::run(Executor& executor, const void* x, void* y) const {
+  if (repeats_ > 0) {
+    uint64_t element = 0;
+    std::memcpy(&element, x, element_bytes_);
+    return for_ranges(executor, repeats_, 1, [&](int64_t first, int64_t last) {
+      fill(element, static_cast<char*>(y) + first * item_bytes_, (last - first) * item_bytes_);
+    });
+  }
   if (row_bytes_ == 0 || rows_ == 0) return;
   const int64_t least = std::max<int64_t>(1, kLeastElements * 4 / row_bytes_);
   const int64_t most = std::max(least, kMostElements * 4 / row_bytes_);
@@ -360,7 +388,7 @@ void AxisCopy::run(Executor& executor, const void* x, void* y) const {
       }
       char* to = static_cast<char*>(y) + row * row_bytes_;
       if (from[outer_.size()] < 0) {
-        fill(to, row_bytes_);
+        fill(fill_, to, row_bytes_);
       } else {
         for (const Piece& piece : pieces_) {
           copy_piece(piece, static_cast<const char*>(x) + from[outer_.size()], to);

@@ -60,12 +60,13 @@ class AxisCopy {
     int64_t count, from, step;  // `from` and `step` in bytes; from -1: the fill value
   };
   void copy_piece(const Piece& piece, const char* x, char* y) const;
-  void fill(char* y, int64_t bytes) const;
+  void fill(uint64_t element, char* y, int64_t bytes) const;
 
   std::vector<std::vector<int64_t>> outer_;  // byte offsets of each position of each axis but the last
   std::vector<int64_t> outer_sizes_;
   std::vector<Piece> pieces_;  // of the last axis
   int64_t rows_ = 1, row_bytes_ = 0;
+  int64_t repeats_ = 0;  // of the first element, which is then all that is copied
   int64_t item_bytes_;  // bytes copied together: an element, or trailing dims that are copied whole
   size_t element_bytes_;
   uint64_t fill_;

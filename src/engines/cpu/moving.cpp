@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engines/cpu/groups.h"
+#include "engines/cpu/isa.h"
 #include "engines/cpu/move.h"
 #include "engines/cpu/odometer.h"
 #include "ops/kernels.h"
@@ -93,6 +94,20 @@ uint64_t fill_of(const Node& node) {
   });
   std::memcpy(&bits, fill.data(), fill.bytes());
   return bits;
+}
+
+/// Whether an index lies outside [least, size).
+template <class Index>
+CAIRN_INLINE bool are_outside(int64_t count, const Index* index, int64_t least, int64_t size) {
+  uint64_t outside = 0;
+  for (int64_t i = 0; i < count; ++i) outside |= static_cast<uint64_t>(index[i] < least) | (index[i] >= size);
+  return outside != 0;
+}
+
+/// Elements of 4 bytes, by indices that count from the end below 0.
+template <class Index>
+CAIRN_INLINE void pick_words(int64_t count, const Index* index, int64_t size, const uint32_t* from, uint32_t* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] = from[index[i] + (index[i] < 0 ? size : 0)];
 }
 
 /// Index i of a tensor of i32 or i64.
@@ -297,8 +312,7 @@ GatherRows::GatherRows(const Node& gather) {
 void GatherRows::check(const void* indices) const {
   const auto check = [&](auto tag) {
     const auto* index = static_cast<const decltype(tag)*>(indices);
-    bool outside = false;
-    for (int64_t i = 0; i < outer * picks; ++i) outside |= index[i] < least || index[i] >= size;
+    const bool outside = Vectorised<are_outside<decltype(tag)>>()(outer * picks, index, least, size);
     for (int64_t i = 0; outside && i < outer * picks; ++i)
       if (index[i] < least || index[i] >= size)
         fail(ErrorKind::invalid_argument, "gather", "index {} is out of range for {} elements", index[i], size);
@@ -335,8 +349,12 @@ std::unique_ptr<Step> make_gather(const Group& group, MakeContext&) {
           const char* from = input<char>(args, x) + part * size * bytes;
           char* to = output<char>(args) + row * bytes;
           const Index* index = input<Index>(args, at) + part / rows.middle * picks + pick;
-          for (int64_t i = 0; i < many; ++i)
-            copy(to + i * bytes, from + (index[i] < 0 ? index[i] + size : index[i]) * bytes);
+          if (bytes == sizeof(uint32_t))
+            Vectorised<pick_words<Index>>()(many, index, size, reinterpret_cast<const uint32_t*>(from),
+                                            reinterpret_cast<uint32_t*>(to));
+          else
+            for (int64_t i = 0; i < many; ++i)
+              copy(to + i * bytes, from + (index[i] < 0 ? index[i] + size : index[i]) * bytes);
         }
       });
     };

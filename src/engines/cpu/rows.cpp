@@ -410,10 +410,12 @@ Refusal refuses_cumsum(const Group& group) {
 
 namespace {
 
+constexpr int64_t kMostColumns = 64;
+
 /// Sums so far of columns side by side, whose rows lie `step` floats apart.
 CAIRN_VECTORISED(void, sum_columns_so_far,
                  (int64_t size, int64_t step, int64_t columns, bool exclusive, const float* x, float* y)) {
-  double sums[kLanes] = {};
+  double sums[kMostColumns] = {};
   for (int64_t row = 0; row < size; ++row, x += step, y += step)
     for (int64_t i = 0; i < columns; ++i) {
       const double before = sums[i];
@@ -437,14 +439,16 @@ void sum_so_far(int64_t size, int64_t step, bool exclusive, const T* x, T* y) {
 
 }  // namespace
 
-std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext&) {
+std::unique_ptr<Step> make_cumsum(const Group& group, MakeContext& context) {
   const Node& node = group.last();
   const Rows rows = rows_of(node);
   const bool exclusive = node.attr().boolean("exclusive"), backwards = node.attr().boolean("reverse");
   const DType dtype = node.result()->type.dtype;
   const int64_t step = backwards ? -rows.inner : rows.inner, start = backwards ? (rows.size - 1) * rows.inner : 0;
-  const int64_t together = dtype == kF32 && rows.inner > 1 ? kLanes : 1,
-                blocks = (rows.inner + together - 1) / together;
+  // Each row's sums wait for those of the row before: the more columns there are, the more additions go on meanwhile.
+  const int64_t each = rows.outer * rows.inner / std::max(1, context.threads);
+  const int64_t together = dtype != kF32 || rows.inner == 1 ? 1 : each < kMostColumns ? kLanes : kMostColumns;
+  const int64_t blocks = (rows.inner + together - 1) / together;
   return call("cumsum", [=](const StepArgs& args) {
     for_each(args.executor, rows.outer * blocks, rows.size * together, [&](int64_t block) {
       const int64_t column = block % blocks * together, columns = std::min(together, rows.inner - column);
