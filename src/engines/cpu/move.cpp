@@ -14,7 +14,7 @@ namespace cairn {
 namespace {
 
 constexpr int64_t kBlock = kLanes;           // side of square blocks, whose cache lines stay in the first-level cache
-constexpr int64_t kPixels = 2048;            // rows of a block that makes pixels of three planes
+constexpr int64_t kPixels = 2048;            // rows of a block that makes pixels of a few planes
 constexpr int64_t kLeastElements = 8 << 10;  // fewest elements of a chunk that is worth scheduling
 constexpr int64_t kMostElements = 4 << 20;   // most of one, so that a run that has to end waits for no chunk
 
@@ -89,7 +89,9 @@ StridedCopy::StridedCopy(std::vector<MovedAxis> given, size_t element_bytes) : e
   }
   outer_ = std::move(axes);
   planes_ = element_bytes_ == 1 && columns_.size == 3 && columns_.to == 1 && rows_.from == 1 && rows_.to == 3;
-  block_rows_ = planes_ ? kPixels : kBlock;
+  interleaves_ = element_bytes_ == sizeof(float) && columns_.to == 1 && rows_.from == 1 && rows_.to == columns_.size &&
+                 columns_.size > 1 && columns_.size <= kMostInterleaved;
+  block_rows_ = planes_ || interleaves_ ? kPixels : kBlock;
   row_blocks_ = (rows_.size + block_rows_ - 1) / block_rows_;
   blocks_ = row_blocks_;
   for (const MovedAxis& axis : outer_) blocks_ *= axis.size;
@@ -170,8 +172,7 @@ void StridedCopy::move_block(int64_t block, const T* x, T* y) const {
       default: return copy(bytes);
     }
   }
-  if (sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && rows_.to == columns_.size &&
-      columns_.size > 1 && columns_.size <= kMostInterleaved)
+  if (interleaves_)
     return vector_loops().interleave(last - first, columns_.size, reinterpret_cast<const float*>(x + first),
                                      columns_.from, reinterpret_cast<float*>(y + first * rows_.to));
   const auto transpose = sizeof(T) == sizeof(float) && columns_.to == 1 && rows_.from == 1 && last - first == kLanes

@@ -32,7 +32,8 @@ class StridedCopy {
   MovedAxis rows_{1, 0, 0};       // contiguous in one of the layouts, if any axis is
   MovedAxis columns_{1, 0, 0};    // contiguous in the other, if any axis is
   int64_t block_rows_ = 1, row_blocks_ = 1, blocks_ = 0;
-  bool planes_ = false;  // of bytes become the channels of pixels
+  bool planes_ = false;       // of bytes become the channels of pixels
+  bool interleaves_ = false;  // a few floats of as many rows lie side by side in the result
   size_t element_bytes_;
 };
 
@@ -67,7 +68,7 @@ class AxisCopy {
   std::vector<Piece> pieces_;  // of the last axis
   int64_t rows_ = 1, row_bytes_ = 0;
   int64_t repeats_ = 0;  // of the first element, which is then all that is copied
-  int64_t item_bytes_;  // bytes copied together: an element, or trailing dims that are copied whole
+  int64_t item_bytes_;   // bytes copied together: an element, or trailing dims that are copied whole
   size_t element_bytes_;
   uint64_t fill_;
 };
