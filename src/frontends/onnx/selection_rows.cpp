@@ -70,6 +70,29 @@ void center_crop_pad(OpContext& c) {
   c.out = {b.add("pad", {cut, pads})};
 }
 
+/// Blocks that lie side by side and cover the image only change places; null where they overlap, leave gaps or are not known.
+Value* image_of_tiles(OpContext& c, const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations,
+                      const std::vector<int64_t>& pads) {
+  const Tensor *image_sizes = constant_of(c.in[1]), *block_sizes = constant_of(c.in[2]);
+  if (!image_sizes || !block_sizes || block_sizes->count() != image_sizes->count()) return nullptr;
+  const std::vector<int64_t> image = image_sizes->as_i64(), block = block_sizes->as_i64();
+  const auto count = static_cast<int64_t>(image.size());
+  std::vector<int64_t> parts{-1}, order{0, 1}, tiles;
+  for (size_t i = 0; i < image.size(); ++i) {
+    if (strides[i] != block[i] || dilations[i] != 1 || pads[i] != 0 || pads[image.size() + i] != 0) return nullptr;
+    if (block[i] < 1 || image[i] < 1 || image[i] % block[i] != 0) return nullptr;
+    parts.push_back(block[i]), tiles.push_back(image[i] / block[i]);
+    order.insert(order.end(), {2 + count + static_cast<int64_t>(i), 2 + static_cast<int64_t>(i)});
+  }
+  parts.insert(parts.end(), tiles.begin(), tiles.end());
+  const auto shaped = [&](Value* x, const std::vector<int64_t>& dims) {
+    return c.b.add("reshape", {x, joined({dim_of(c.in[0], 0, c.b), c.b.ints(dims)}, c.b)});
+  };
+  std::vector<int64_t> whole{-1};
+  whole.insert(whole.end(), image.begin(), image.end());
+  return shaped(transposed(shaped(c.in[0], parts), order, c.b), whole);
+}
+
 /// Blocks [n, channels * block, places] added into images at the places where they were taken.
 void col_to_image(OpContext& c) {
   c.expect_inputs(3, 3);
@@ -80,6 +103,10 @@ void col_to_image(OpContext& c) {
   const auto spatial = static_cast<size_t>(length.dims[0].size);
   const std::vector<int64_t> strides = c.integers("strides", spatial, 1),
                              dilations = c.integers("dilations", spatial, 1), pads = c.integers("pads", 2 * spatial, 0);
+  if (const auto tiled = image_of_tiles(c, strides, dilations, pads)) {
+    c.out = {tiled};
+    return;
+  }
   Value *image = cast_to(c.in[1], kI64, b), *block = cast_to(c.in[2], kI64, b), *place = nullptr, *inside = nullptr;
   Value* rest = number_i64(c, 1);  // elements of the image behind this dim
   const auto of = [&](Value* vector, size_t i) {

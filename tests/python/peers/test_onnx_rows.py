@@ -210,6 +210,22 @@ def test_elements_of_repeated_indices(axis, form):
             assert np.allclose(load(data).run(feeds)["y"], expected, rtol=1e-5, atol=1e-6), (repeated, declared)
 
 
+@pytest.mark.parametrize(
+    "image, block, places, attributes",
+    (
+        ((14, 21), (2, 7), 21, {"strides": [2, 7]}),
+        ((12, 8, 6), (3, 2, 1), 96, {"strides": [3, 2, 1]}),
+        ((30,), (5,), 6, {"strides": [5]}),
+        ((15, 22), (2, 7), 21, {"strides": [2, 7]}),  # some pixels in no block
+        ((12, 19), (2, 7), 21, {"strides": [2, 7], "pads": [1, 1, 1, 1]}),
+        ((10, 9), (3, 3), 56, {}),
+    ),
+)
+def test_blocks_of_images_are_put_together(image, block, places, attributes):
+    constants = [np.array(image, np.int64), np.array(block, np.int64)]
+    check("Col2Im", (2, 3 * int(np.prod(block)), places), constants, opset=18, **attributes)
+
+
 def test_what_is_not_there_is_refused_with_a_reason():
     node = helper.make_node("Resize", ["x", "roi", "scales"], ["y"], coordinate_transformation_mode="sideways")
     graph = helper.make_graph(
