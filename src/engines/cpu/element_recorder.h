@@ -53,7 +53,6 @@ struct MachineOp {
   bool is_fixed() const { return kind <= Kind::single; }
 };
 
-
 /// Records the program. Every input is read before the first store, so that an output may alias an input.
 std::vector<MachineOp> record(const ElementSpec& spec, Isa isa);
 
