@@ -99,7 +99,8 @@ TEST(CpuActivated, MakesTheLeftOperandOfAProductSomePixelsAtATime) {
     return Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
   };
   for (const std::string type : {"bf16", "f16"})
-    for (const char* behind : {"%z = identity %s", "%t = add %s, %old %z = relu %t", "%h = sigmoid %s %z = mul %s, %h"}) {
+    for (const char* behind :
+         {"%z = identity %s", "%t = add %s, %old %z = relu %t", "%h = sigmoid %s %z = mul %s, %h"}) {
       SCOPED_TRACE(type + " " + behind);
       const std::string text = gated_module(behind, type, type);
       const auto rounding = reference(text);

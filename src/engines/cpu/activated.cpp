@@ -177,7 +177,8 @@ Refusal read_activated(const Group& group, Activated& a) {
   if (!whole && !ElementwiseProgram(a.rest).goes_by_elements()) return "the rest does not go element by element";
   if (a.items() == 0 || a.item_floats() == 0) return "has no elements";
   const int64_t bands = bands_of(a), items = a.slide ? a.slide->oh : a.items();
-  if ((items + bands - 1) / bands * std::max(a.item_floats(), a.read_floats()) > kMostBandFloats) return "a row is larger than the cache";
+  if ((items + bands - 1) / bands * std::max(a.item_floats(), a.read_floats()) > kMostBandFloats)
+    return "a row is larger than the cache";
   if (a.slide) return std::nullopt;
   if (a.contraction.stored && a.pixels->ic * a.pixels->oc > kSmallWeights) return "large weights stay in 16 bits";
   if (items / bands < kLeastPixels) return "has few pixels";
@@ -247,7 +248,8 @@ class ActivatedStep final : public Step {
   size_t workspace() const override { return scratch_floats() * sizeof(float) * static_cast<size_t>(threads_); }
   bool reads(size_t input) const override {
     return input == x_ || std::ranges::find(inputs_, input) != inputs_.end() ||
-           std::ranges::find(before_inputs_, input) != before_inputs_.end() || (product_ && product_->residual() == input);
+           std::ranges::find(before_inputs_, input) != before_inputs_.end() ||
+           (product_ && product_->residual() == input);
   }
 
  private:

@@ -150,7 +150,8 @@ CAIRN_INLINE Floats power_of_two_few(Floats shifted, Floats fraction) {
   for (float c : {0.0559178625f, 0.240247458f, 0.693121815f, 0.999999261f}) p = p * fraction + c;
   return p * floats_of(bits_of(shifted) << 23);
 }
-constexpr float kWithExponent = 12582912.f + 127;  // added to a number, makes its whole part the lowest bits, as an exponent
+constexpr float kWithExponent =
+    12582912.f + 127;  // added to a number, makes its whole part the lowest bits, as an exponent
 CAIRN_INLINE Floats sigmoid_few_of(Floats x) {
   constexpr float kScale = -1.44269504088896341f;
   const Floats within = at_least(at_most(x, 88.f), -88.f), shifted = within * kScale + kWithExponent;
