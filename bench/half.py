@@ -1,5 +1,5 @@
 """Whole training steps in f32, bf16 and f16 (precision_mode of a TensorFlow 1 session on Cairn): python bench/half.py [NET ...]
-[--rounds N] [--seeds N] [--json FILE], in .venv. Each has a process of its own, which is stopped while the others run, and the order changes in
+[--rounds N] [--batch N] [--seeds N] [--json FILE], in .venv. Each has a process of its own, which is stopped while the others run, and the order changes in
 each round; a ratio is the median over rounds, below 1 where 16 bits are better. The arena, which holds activations, gradients and
 packed weights, is taken from a recording of two steps. The losses are those of the last step of all. --seeds N compares losses alone:
 those of f32 after 60 steps at a usual rate from N seeds, and those of 16 bits from the first of them."""
@@ -64,7 +64,8 @@ USUAL = ("resnet32", "bert", "lstm", "grouped", "resnet224")
 
 
 def command_of(name, mode, options):
-    return [sys.executable, __file__, name, "--worker", mode, "--threads", options.threads]
+    batch = ["--batch", options.batch] if options.batch else []
+    return [sys.executable, __file__, name, "--worker", mode, "--threads", options.threads, *batch]
 
 
 def arena(name, mode, options):
@@ -130,6 +131,7 @@ def main():
     parser.add_argument("--json", help="where the rows go")
     parser.add_argument("--library", help="libcairn.so to measure; default: the installed one")
     parser.add_argument("--cairn", help="the program that records; default: the installed one")
+    parser.add_argument("--batch", type=int, help="in place of the net's own")
     parser.add_argument("--seeds", type=int, default=0, help="compare losses alone, of so many seeds")
     parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     parser.add_argument("--rate", type=float, help="of learning")
@@ -139,6 +141,8 @@ def main():
     for name in names:
         if name not in STEPS:
             parser.error(f"no net '{name}'; there are {', '.join(STEPS)}")
+        net, item, batch, classes = STEPS[name]
+        STEPS[name] = (net, item, options.batch or batch, classes)
     if options.worker:
         return training_steps.worker(training_steps.step_of(names[0], "cairn", options.threads, MODES[options.worker], seed=options.seed, rate=options.rate))
     if options.seeds:

@@ -112,11 +112,15 @@ class Lowering {
     }
   }
 
-  /// Whether the block makes gradients: what the forward pass keeps for them has 16 bits.
+  /// Whether the block makes gradients: what the forward pass keeps for them has 16 bits. That by an image is a transposed convolution as
+  /// well.
   static bool trains(Block& block) {
     bool found = false;
     for_each_block(block, [&](Block& each) {
-      for (const auto& node : each.nodes) found |= std::string_view(node->op->name).ends_with("_gradient");
+      for (const auto& node : each.nodes) {
+        const std::string_view name = node->op->name;
+        found |= name.ends_with("_gradient") && !name.ends_with("_input_gradient");
+      }
     });
     return found;
   }

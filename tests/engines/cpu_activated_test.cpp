@@ -79,6 +79,51 @@ TEST(CpuActivated, RoundsNoWorseThanEachOperation) {
     }
 }
 
+/// x times a number for each image and channel, what is multiplied with weights, and `behind` it.
+std::string gated_module(const std::string& behind, const std::string& type, const std::string& low) {
+  Random random(4);
+  const auto numbers = [&](int64_t many) { return fmt::format("{:.3f}", fmt::join(random.floats(many), ", ")); };
+  return fmt::format(
+      R"(module @m {{ func @main(%x: {0}[2, 15, 14, 40], %gate: {0}[2, 1, 1, 40], %r: {0}[2, 15, 14, 24]) -> (%y: {0}[*]) {{
+    %w = constant {{value = f32[1, 1, 40, 24] ({2})}} %k = cast %w {{dtype = {1}}} %f = cast %k {{dtype = f32}}
+    %b = constant {{value = f32[24] ({3})}} %v = cast %x {{dtype = f32}} %g = cast %gate {{dtype = f32}} %old = cast %r {{dtype = f32}}
+    %m = mul %v, %g %n = cast %m {{dtype = {0}}} %a = cast %n {{dtype = f32}}
+    %c = conv2d %a, %f {{groups = 1}} %s = add %c, %b {4} %y = cast %z {{dtype = {0}}} return %y }} }})",
+      type, low, numbers(40 * 24), numbers(24), behind);
+}
+
+TEST(CpuActivated, MakesTheLeftOperandOfAProductSomePixelsAtATime) {
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: no AVX2";
+  std::mt19937_64 random(12);
+  const auto reference = [](const std::string& text) {
+    return Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+  };
+  for (const std::string type : {"bf16", "f16"})
+    for (const char* behind :
+         {"%z = identity %s", "%t = add %s, %old %z = relu %t", "%h = sigmoid %s %z = mul %s, %h"}) {
+      SCOPED_TRACE(type + " " + behind);
+      const std::string text = gated_module(behind, type, type);
+      const auto rounding = reference(text);
+      std::vector<Tensor> inputs, wide;
+      for (const Port& port : rounding->inputs()) {
+        inputs.push_back(random_tensor(port.type, random));
+        wide.push_back(Tensor::zeros(kF32, inputs.back().dims()));
+        std::ranges::copy(inputs.back().as_f64(), wide.back().mutable_values<float>().begin());
+      }
+      const Tensor exact = reference(gated_module(behind, "f32", type))->run(wide)[0];
+      const double allowed = largest_difference(rounding->run(inputs)[0], exact);
+      Tensor one;
+      for (int threads : {1, 3}) {
+        const auto model = Model::make(parse(text), {.threads = threads});
+        EXPECT_NE(kernels_of(*model).find(" before"), std::string::npos) << kernels_of(*model);
+        const Tensor found = model->run(inputs)[0];
+        EXPECT_LE(largest_difference(found, exact), 1.1 * allowed);
+        EXPECT_TRUE(!one.defined() || found.same_bits(one));
+        one = found;
+      }
+    }
+}
+
 TEST(CpuActivated, LeavesWhatIsNoElementwiseEndToOtherKernels) {
   ActivatedCase relu = kActivatedCases[0], few = kActivatedCases[0], read_twice = kActivatedCases[0];
   relu.rest = "%z = relu %s";

@@ -198,5 +198,53 @@ TEST(CpuFunctions, bessel_functions_have_few_wrong_places) {
   }
 }
 
+double normal_share(double x) { return x * 0.5 * std::erfc(-x * M_SQRT1_2); }
+
+TEST(CpuFunctions, functions_for_results_of_16_bits_have_15_digits) {
+  constexpr double kPlaces = 512;  // of the last of 24 digits
+  for (float most : {80.f, 4.f}) {
+    expect_near(
+        ElementOp::sigmoid_few, ranged(most), [](double x) { return 1 / (1 + std::exp(-x)); }, kPlaces);
+    expect_near(ElementOp::tanh_few, ranged(most), std::tanh, kPlaces);
+  }
+  std::vector<float> numbers = ranged(40);
+  std::erase_if(numbers, [](float x) { return std::isinf(x); });
+  const std::vector<float> found = computed(ElementOp::gelu_few, numbers, numbers);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const double x = numbers[i], exact = normal_share(x);
+    if (std::isnan(x))
+      EXPECT_TRUE(std::isnan(found[i]));
+    else
+      EXPECT_LE(std::abs(found[i] - exact), 0x1p-17 * std::max(std::abs(exact), x < -3 ? 0x1p-4 : 0)) << "of " << x;
+  }
+}
+
+/// A sigmoid that is rounded at once, and one that is read as f32 as well.
+TEST(CpuFunctions, only_results_that_are_rounded_at_once_have_fewer_digits) {
+  std::vector<float> x = ranged(15);
+  std::erase_if(x, [](float value) { return std::isnan(value); });
+  Tensor input = Tensor::zeros(kF32, {std::ssize(x)});
+  std::ranges::copy(x, input.mutable_values<float>().begin());
+  for (const char* type : {"bf16", "f16"}) {
+    const double unit = type[0] == 'b' ? 0x1p-9 : 0x1p-12;  // half of that of the last digit
+    const auto run = [&](const std::string& results) {
+      const std::string text = fmt::format(
+          "module @m {{ func @main(%x: f32[{}]) -> ({}) {{ %s = sigmoid %x %p = mul %s, %x %y = cast %p {{dtype = {}}} "
+          "return {} }} }}",
+          x.size(), results == "%y" ? fmt::format("%y: {}[*]", type) : fmt::format("%y: {}[*], %s: f32[*]", type), type,
+          results);
+      return Model::make(parse(text), {.threads = 1})->run(std::vector<Tensor>{input});
+    };
+    const std::vector<double> alone = run("%y")[0].as_f64(), beside = run("%y, %s")[1].as_f64();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double exact = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+      EXPECT_LE(std::abs(beside[i] - exact), 0x1p-22 * exact + 1e-37) << "of " << x[i];
+      if (std::isinf(x[i]) || std::abs(exact * x[i]) < 1e-4) continue;
+      EXPECT_LE(std::abs(alone[i] - exact * x[i]), 1.07 * unit * 2 * std::exp2(std::ilogb(exact * x[i])))
+          << "of " << x[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cairn

@@ -293,5 +293,54 @@ TEST(CpuIntegers, activations_pools_and_gates_behind_a_product_read_its_bytes) {
       EXPECT_TRUE(output->type.dtype.bits == 8 || *element_count(output->type.shape.sizes()) == 24) << step.kernel;
 }
 
+/// Where the processor has no products of bytes, by bands of rows; sums that floats round are off by one unit at most.
+TEST(CpuIntegers, ConvolutionsOfManyChannelsTakeWinogradsMethodWithoutProductsOfBytes) {
+  if (machine_has_dot_products()) GTEST_SKIP() << "hardware: has products of bytes (run with CAIRN_ISA=avx2)";
+  if (machine_isa() == Isa::none) GTEST_SKIP() << "hardware: no AVX2";
+  std::mt19937_64 random(3);
+  Random numbers(8);
+  const auto listed = [&](int64_t count, int64_t low, int64_t high) {
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < count; ++i) all.push_back(numbers.between(low, high));
+    return fmt::format("{}", fmt::join(all, ", "));
+  };
+  for (const char* type : {"u8", "i8"})
+    for (const char* end : {"%q = relu %e", "%q = quantize_linear %e, %t, %zy"})
+      for (const char* pads : {"padding = same", "padding = valid", "padding = explicit, pads = [2, 0, 1, 2]"}) {
+        const std::string made = std::string(end).find("relu") == std::string::npos ? type : "f32";
+        const std::string text = fmt::format(
+            "module @m {{ func @main(%x: {0}[2, 43, 37, 40]) -> (%q: {1}[*]) {{ %w = constant {{value = i8[3, 3, 40, "
+            "48] ({2})}} "
+            "%zx = constant {{value = {0}[] (7)}} %zw = constant {{value = i8[] (0)}} %zy = constant {{value = {0}[] "
+            "(9)}} "
+            "%p = conv2d_integer %x, %w, %zx, %zw {{groups = 1, {3}}} %z = constant {{value = i32[] (0)}} "
+            "%s = constant {{value = f32[48] ({4})}} %d = dequantize_linear %p, %s, %z %b = constant {{value = f32[48] "
+            "({5})}} "
+            "%e = add %d, %b %t = constant {{value = f32[] (0.5)}} {6} return %q }} }}",
+            type, made, listed(3 * 3 * 40 * 48, -127, 127), pads,
+            fmt::format("{:.5f}", fmt::join(numbers.floats(48, 1e-4f, 4e-4f), ", ")),
+            fmt::format("{:.5f}", fmt::join(numbers.floats(48, -9, 9), ", ")), end);
+        SCOPED_TRACE(fmt::format("{} {} {}", type, end, pads));
+        const auto expected = Model::make(parse(text), {.threads = 1, .engines = {"reference"}, .optimise = false});
+        const std::vector<Tensor> inputs{random_tensor(expected->inputs()[0].type, random)};
+        const std::vector<double> wanted = expected->run(inputs)[0].as_f64();
+        Tensor one;
+        for (int threads : {1, 5}) {
+          const auto model = Model::make(parse(text), {.threads = threads});
+          EXPECT_NE(kernels_of(*model).find("cpu/integer_winograd"), std::string::npos) << kernels_of(*model);
+          const Tensor found = model->run(inputs)[0];
+          const std::vector<double> values = found.as_f64();
+          size_t off = 0;
+          for (size_t i = 0; i < wanted.size(); ++i) {
+            off += values[i] != wanted[i] && made != "f32";
+            ASSERT_NEAR(values[i], wanted[i], made == "f32" ? 1e-3 : 1) << i;
+          }
+          EXPECT_LE(off, wanted.size() / 500);
+          EXPECT_TRUE(!one.defined() || found.same_bits(one));
+          one = found;
+        }
+      }
+}
+
 }  // namespace
 }  // namespace cairn

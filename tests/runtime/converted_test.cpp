@@ -185,6 +185,23 @@ TEST(Precision, ALayerInTrainingHasActivationsOf16BitsAndParametersOf32) {
   }
 }
 
+TEST(Precision, ATransposedConvolutionIsNoTraining) {
+  Module module = parse(R"(module @m {
+  func @main(%x: f32[1, 8, 8, 5], %k: f32[2, 2, 3, 5]) -> (%y: f32[1, 16, 16, 3]) {
+    %d = constant {value = i64[4] (1, 16, 16, 3)} : i64[4]
+    %t = conv2d_input_gradient %x, %k, %d {strides = [2, 2]} : f32[1, 16, 16, 3]
+    %g = sigmoid %t : f32[1, 16, 16, 3]
+    %y = mul %t, %g : f32[1, 16, 16, 3]
+    return %y
+  }
+}
+)");
+  set_precision(module, {.mode = PrecisionMode::mixed, .low = kBF16});
+  for (const auto& node : module.main().body.nodes)
+    for (const Value* input : node->inputs)
+      EXPECT_FALSE(node->is("cast") && input->producer && input->producer->is("sigmoid")) << "is read once";
+}
+
 TEST(Precision, ABiasThatIsAParamFollowsTheProduct) {
   for (const char* bias : {"%b: f32[3]", "%b: f32[5, 3]"}) {
     const std::string type = std::string(bias).substr(4);

@@ -131,7 +131,8 @@ void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, cons
   const int64_t c = forms.c, least = std::max<int64_t>(1, (4 << 10) / std::max<int64_t>(1, c));
   const int64_t each = std::max(least, forms.rows / (executor.width() * 8)), at_once = forms.at_once();
   executor.run(static_cast<int>((forms.rows + each - 1) / each), [&](int chunk, int worker) {
-    float* const own = forms.scratch + worker * at_once * c;
+    // Results beside what was widened: a load behind the masked store of a row's end would wait for it.
+    float *const own = forms.scratch + 2 * worker * at_once * c, *const results = own + at_once * c;
     const int64_t last = std::min(forms.rows, (chunk + 1) * each);
     for (int64_t row = chunk * each; row < last; row += at_once) {
       const int64_t rows = std::min(at_once, last - row);
@@ -139,10 +140,10 @@ void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, cons
       char* const to = static_cast<char*>(y) + row * c * bytes_of(forms.y);
       if (is_narrow(forms.x)) widen(forms.x, rows * c, from, own);
       const float* const wide = is_narrow(forms.x) ? own : reinterpret_cast<const float*>(from);
-      float* const made = is_narrow(forms.y) ? own : reinterpret_cast<float*>(to);
+      float* const made = is_narrow(forms.y) ? results : reinterpret_cast<float*>(to);
       for (int64_t i = 0; i < rows; ++i)
         vector_loops().layer_norm_row(c, epsilon, wide + i * c, scale, offset, made + i * c);
-      if (is_narrow(forms.y)) narrow(forms.y, rows * c, own, to);
+      if (is_narrow(forms.y)) narrow(forms.y, rows * c, results, to);
     }
   });
 }

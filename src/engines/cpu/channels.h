@@ -32,13 +32,14 @@ void sum_bytes(Executor& executor, const SumOfBytes& sum, const void* x, float* 
 /// y[row] = sum (times `scale`) or maximum of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
-/// Rows of so many elements of these forms. Where one has 16 bits, `scratch` has at_once() rows of floats for each worker.
+/// Rows of so many elements of these forms. Where one has 16 bits, `scratch` has scratch_floats() for each worker.
 struct FormedRows {
   int64_t rows, c;
   Form x = Form::floats, y = Form::floats;
   float* scratch = nullptr;
   bool narrow() const { return is_narrow(x) || is_narrow(y); }
-  int64_t at_once() const { return std::clamp<int64_t>(2048 / std::max<int64_t>(1, c), 1, 16); }
+  int64_t at_once() const { return std::max<int64_t>(1, 2048 / std::max<int64_t>(1, c)); }
+  int64_t scratch_floats() const { return narrow() ? 2 * at_once() * c : 0; }
 };
 /// (x - mean) / sqrt(variance + epsilon) * scale[c] + offset[c] with mean and biased variance of each row; both null: 1 and 0.
 void layer_norm(Executor& executor, const FormedRows& forms, float epsilon, const void* x, const float* scale,

@@ -53,6 +53,9 @@ CAIRN_VECTOR_WITH("gelu", gelu, "approximate", nullptr, low != 0 ? gelu_by_tanh_
 
 CAIRN_NARROW("round to f16", round_half, half_of(x))
 CAIRN_NARROW("round to bf16", round_brain, brain_of(x))
+CAIRN_NARROW("sigmoid to 16 bits", sigmoid_few, sigmoid_few_of(x))
+CAIRN_NARROW("tanh to 16 bits", tanh_few, tanh_few_of(x))
+CAIRN_NARROW("gelu to 16 bits", gelu_few, low != 0 ? gelu_by_tanh_few_of(x) : gelu_few_of(x))
 
 // Integers of 8 bits: `low` is the zero point; or y the scale, `low` the type's least number without the zero point, `high` 1 / y.
 CAIRN_NARROW("integers to floats", dequantise, (x - spread(low)) * y)

@@ -330,11 +330,32 @@ class Proposer {
       }
   }
 
-  // Groups a contraction in 16 bits with the element-wise nodes that alone read its result, and each other's, to the one that others read.
+  // Groups a contraction in 16 bits with the element-wise nodes that alone read its result, and each other's, to the one that others
+  // read, and with those that make its left operand for it alone.
   void activated(const Node& node) {
+    const std::vector<const Node*> before = made_for(node);
+    if (before.empty() && casts_for(node).empty()) return;
+    const std::vector<const Node*> nodes = activation_behind(node);
+    if (!nodes.empty() && (take_activated(nodes, before) || (!before.empty() && take_activated(nodes, {})))) return;
+    if (before.empty()) return;
+    auto [epilogue, least, result] = with_epilogue(node, Casts::widening);
+    if (const Node* stored = stored_operand(node)) epilogue.insert(epilogue.begin(), stored), ++least;
+    for (; epilogue.size() >= least; epilogue.pop_back())
+      if (!is_widening(*epilogue.back()) && take_activated(epilogue, before)) return;
+  }
+
+  bool take_activated(std::vector<const Node*> nodes, const std::vector<const Node*>& before) {
+    for (const Node* each : before)
+      if (!contains(nodes, each)) nodes.push_back(each);
+    Group group = make_group(in_order(std::move(nodes)), uses_);
+    if (refuses_activated(group)) return false;
+    take(std::move(group));
+    return true;
+  }
+
+  std::vector<const Node*> activation_behind(const Node& node) const {
     constexpr size_t kMost = 32;
     std::vector<const Node*> nodes = casts_for(node);
-    if (nodes.empty()) return;
     if (const Node* stored = stored_operand(node)) nodes.push_back(stored);
     nodes.push_back(&node);
     const size_t before = nodes.size() - 1;
@@ -352,9 +373,28 @@ class Proposer {
       if (!is_widening(*next) && std::all_of(nodes.begin() + static_cast<std::ptrdiff_t>(before), nodes.end(), stays))
         whole = nodes;
     }
-    if (whole.empty() || contains(with_epilogue(node, Casts::widening).nodes, whole.back())) return;
-    Group group = make_group(in_order(std::move(whole)), uses_);
-    if (!refuses_activated(group)) take(std::move(group));
+    if (!whole.empty() && contains(with_epilogue(node, Casts::widening).nodes, whole.back())) return {};
+    return whole;
+  }
+
+  // The element-wise nodes that make the left operand for this node alone, unless another contraction can take them as its epilogue.
+  std::vector<const Node*> made_for(const Node& node) const {
+    constexpr size_t kMost = 16;
+    const Value* left = node.inputs[0];
+    std::vector<const Node*> nodes{&node};
+    for (size_t i = 0; i < nodes.size() && nodes.size() < kMost; ++i)
+      for (const Value* input : nodes[i]->inputs) {
+        const Node* made = input->producer;
+        if ((i == 0 && input != left) || !made || contains(nodes, made) || taken(*made)) continue;
+        if (takes_epilogue(*made)) return {};
+        if (!ElementwiseProgram::takes(*made) || !is_float(made->result()) || leaves(*made, nodes) ||
+            made->result()->type.shape != left->type.shape)
+          continue;
+        nodes.push_back(made);
+      }
+    nodes.erase(nodes.begin());
+    const bool computes = std::ranges::any_of(nodes, [](const Node* each) { return !each->is("cast"); });
+    return computes ? nodes : std::vector<const Node*>();
   }
 
   // The maximum pooling that alone reads the value.

@@ -12,6 +12,7 @@
 #include "engines/cpu/index_vectors.h"
 #include "engines/cpu/integer_depthwise.h"
 #include "engines/cpu/integer_step.h"
+#include "engines/cpu/integer_winograd.h"
 #include "engines/cpu/kernel_gradient.h"
 #include "engines/cpu/moving.h"
 #include "engines/cpu/pixel_gradient.h"
@@ -73,6 +74,7 @@ constexpr CpuKernel kKernels[] = {
     {"winograd", refuses_winograd, make_winograd},
     {"tile", refuses_tile, make_tile},
     {"integer_depthwise", refuses_integer_depthwise, make_integer_depthwise},
+    {"integer_winograd", refuses_integer_winograd, make_integer_winograd},
     {"integer_tile", refuses_integer_tile, make_integer_tile},
     {"depthwise_rows", refuses_depthwise_rows, make_depthwise_rows},
     {"depthwise", refuses_depthwise, make_depthwise},

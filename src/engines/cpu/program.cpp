@@ -264,10 +264,31 @@ ElementwiseProgram::ElementwiseProgram(const Group& group, const GroupStrides& s
     code_[static_cast<size_t>(target) - operands_.size()].output = static_cast<int>(outputs_.size());
     outputs_.push_back(target);
   }
+  take_few_digits();
   merge_dims();
   find_rows();
   make_kernel();
   find_table();
+}
+
+// Functions whose results only sums, products and choices read before these are rounded to 16 bits need no more digits.
+void ElementwiseProgram::take_few_digits() {
+  constexpr std::pair<Op, Op> kFew[] = {
+      {Op::sigmoid, Op::sigmoid_few}, {Op::tanh, Op::tanh_few}, {Op::gelu, Op::gelu_few}};
+  constexpr Op kKeep[] = {Op::copy, Op::add,  Op::sub,  Op::mul,     Op::div,     Op::neg,
+                          Op::abs,  Op::relu, Op::clip, Op::maximum, Op::minimum, Op::leaky_relu};
+  std::vector<bool> few(code_.size(), false);  // whether all that reads the result is rounded
+  for (size_t i = code_.size(); i-- > 0;) {
+    const int result = static_cast<int>(operands_.size() + i);
+    few[i] = code_[i].output < 0;
+    for (size_t j = i + 1; j < code_.size() && few[i]; ++j) {
+      if (std::ranges::find(code_[j].sources, result) == std::end(code_[j].sources)) continue;
+      const bool keeps = std::ranges::find(kKeep, code_[j].op) != std::end(kKeep) && few[j];
+      few[i] = keeps || code_[j].op == Op::round_half || code_[j].op == Op::round_brain;
+    }
+    for (auto [op, with_few] : kFew)
+      if (few[i] && code_[i].op == op) code_[i].op = with_few;
+  }
 }
 
 // Merges adjacent dims that are contiguous in every operand.

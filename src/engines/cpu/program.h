@@ -91,6 +91,7 @@ class ElementwiseProgram {
   Operand gathered(const Group& group, const Node& node) const;
   static void load_gathered(const GatherRows& gather, const GatherSource& source, int64_t first, int64_t count,
                             float* to);
+  void take_few_digits();
   void merge_dims();
   void find_rows();
   void make_kernel();

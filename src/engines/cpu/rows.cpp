@@ -260,8 +260,7 @@ std::unique_ptr<Step> make_layer_norm(const Group& group, MakeContext& context) 
     Executor& executor = forms.narrow() ? executor_for(args, threads) : args.executor;
     layer_norm(executor, rows, epsilon, args.inputs[x], input(args, scale), input(args, offset), args.outputs[0]);
   };
-  CallOptions options{.workspace =
-                          forms.narrow() ? static_cast<size_t>(forms.at_once() * c * threads) * sizeof(float) : 0};
+  CallOptions options{.workspace = static_cast<size_t>(forms.scratch_floats() * threads) * sizeof(float)};
   if (bytes_of(forms.x) == bytes_of(forms.y)) options.in_place = {x};
   return call("layer_norm", run, std::move(options));
 }
