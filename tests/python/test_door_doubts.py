@@ -1,4 +1,5 @@
-"""Clusters in doubt (f64, complex numbers, linear algebra): on the engine, on TensorFlow's kernels, or in turns, and equal each time."""
+"""Clusters in doubt (f64, complex numbers, linear algebra): on the engine, on TensorFlow's kernels, or in turns, and equal each time;
+and clusters in loops that stay with TensorFlow."""
 
 from pathlib import Path
 
@@ -46,3 +47,11 @@ def test_deterministic_runs_measure_nothing(case):  # noqa: F811
 def test_a_wrong_rule_for_doubts_is_refused(case):  # noqa: F811
     with pytest.raises(AssertionError, match="CAIRN_IN_DOUBT should be engine, tensorflow or measured"):
         case("doubts", "doubles", script=DOUBTS, CAIRN_IN_DOUBT="often")
+
+
+def test_a_loop_that_stays_with_tensorflow_has_clusters_inside(case):  # noqa: F811
+    (stock, engine), report = case("loop_over_data", script=DOUBTS)
+    assert_close(engine, stock, 1e-5)
+    body = max(report["graphs"], key=lambda graph: graph["numeric_on_engine"])
+    assert "body" in body["function"] and body["numeric_on_engine"] > 10
+    assert {kept["op"] for kept in body["host"]} >= {"IteratorGetNext"}

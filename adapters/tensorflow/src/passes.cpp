@@ -4,6 +4,7 @@
 
 #include "clusterer.h"
 #include "engine.h"
+#include "second_cut.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
@@ -97,7 +98,8 @@ class MakeClusters : public tf::GraphOptimizationPass {
     making.may_measure = !making.deterministic && !tf::OpDeterminismRequired() && making.precision_mode.empty() &&
                          making.custom_types.empty();
     try {
-      return make_clusters(**options.graph, *engine, making);
+      TF_RETURN_IF_ERROR(make_clusters(**options.graph, *engine, making));
+      return cut_bodies(**options.graph, *engine, making);
     } catch (const std::exception& fault) {
       return tf::errors::Internal("Cairn: ", fault.what());
     }

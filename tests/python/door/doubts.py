@@ -1,5 +1,5 @@
-"""Nets that hold work for which TensorFlow's kernels may be faster than the engine's; run by test_door_doubts.py
-as cases.py is."""
+"""Nets that hold work for which TensorFlow's kernels may be faster than the engine's, and loops that stay with TensorFlow; run by
+test_door_doubts.py as cases.py is."""
 
 import cases
 import numpy as np
@@ -79,6 +79,33 @@ def doubts(name, kind="references"):
             s.run(tf.global_variables_initializer())
             losses = [float(s.run([loss, train], feed)[0]) for _ in range(STEPS)]
             return [losses, int(s.run(count))]
+
+    return [run(None), run(True)]
+
+
+@case
+def loop_over_data():
+    """Steps in a loop that takes each batch from a data set itself."""
+    tf.enable_control_flow_v2()
+
+    def run(engine):
+        fresh(resource=True)
+        rows = random(0).randn(24, 8).astype("f")
+        batches = tf.data.Dataset.from_tensor_slices((rows, rows.sum(1, keepdims=True))).batch(8).repeat()
+        data = tf.data.make_initializable_iterator(batches)
+        w, v = variable("w", 8, 16, dtype="float32"), variable("v", 16, 1, dtype="float32")
+
+        def step(i, total):
+            x, y = data.get_next()
+            loss = tf.reduce_mean(tf.square(tf.matmul(tf.nn.relu(tf.matmul(x, w)), v) - y))
+            updates = [a.assign_sub(0.02 * g, read_value=False) for a, g in zip((w, v), tf.gradients(loss, [w, v]), strict=True)]
+            with tf.control_dependencies(updates):
+                return i + 1, total + loss
+
+        total = tf.while_loop(lambda i, _: i < 4, step, [0, 0.0])[1]
+        with tf.Session(config=entry(engine)) as s:
+            s.run([tf.global_variables_initializer(), data.initializer])
+            return [float(s.run(total)) for _ in range(5)]
 
     return [run(None), run(True)]
 
