@@ -3,14 +3,15 @@
 option(CAIRN_TENSORFLOW "build the TensorFlow adapter against the Python environment's TensorFlow" OFF)
 set(adapter ${PROJECT_SOURCE_DIR}/adapters/tensorflow)
 
-add_library(cairn_tf_core STATIC ${adapter}/src/engine.cpp ${adapter}/src/op_traits.cpp ${adapter}/src/partition.cpp
-                                 ${adapter}/src/report.cpp ${adapter}/src/size_choice.cpp ${adapter}/src/units.cpp)
+add_library(cairn_tf_core STATIC ${adapter}/src/cluster_choice.cpp ${adapter}/src/engine.cpp ${adapter}/src/op_traits.cpp ${adapter}/src/partition.cpp
+                                 ${adapter}/src/report.cpp ${adapter}/src/rule.cpp ${adapter}/src/size_choice.cpp ${adapter}/src/units.cpp)
 target_include_directories(cairn_tf_core PUBLIC ${adapter}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(cairn_tf_core PUBLIC nlohmann_json::nlohmann_json ${CMAKE_DL_LIBS})
 
 if(CAIRN_TESTS)
   find_package(GTest REQUIRED)
-  add_executable(test_door ${PROJECT_SOURCE_DIR}/tests/door/partition_test.cpp
+  add_executable(test_door ${PROJECT_SOURCE_DIR}/tests/door/cluster_choice_test.cpp
+                           ${PROJECT_SOURCE_DIR}/tests/door/partition_test.cpp
                            ${PROJECT_SOURCE_DIR}/tests/door/size_choice_test.cpp)
   set_target_properties(test_door PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(test_door PRIVATE cairn_tf_core GTest::gtest GTest::gtest_main)
@@ -27,7 +28,7 @@ if(CAIRN_TENSORFLOW)
   cairn_together(sources ${adapter}/src/assertion.cpp ${adapter}/src/builder.cpp ${adapter}/src/cluster_op.cpp ${adapter}/src/clusterer.cpp
                          ${adapter}/src/collective_fusion.cpp ${adapter}/src/collective_order.cpp ${adapter}/src/collectives.cpp
                          ${adapter}/src/edges.cpp ${adapter}/src/passes.cpp ${adapter}/src/second_cut.cpp
-                         ${adapter}/src/stock_function.cpp ${adapter}/src/one_node_op.cpp)
+                         ${adapter}/src/stock_function.cpp ${adapter}/src/stock_rewriting.cpp ${adapter}/src/one_node_op.cpp)
   add_library(cairn_tf MODULE ${sources})
   target_include_directories(cairn_tf SYSTEM PRIVATE ${tensorflow}/include)
   target_include_directories(cairn_tf PRIVATE ${PROJECT_SOURCE_DIR})

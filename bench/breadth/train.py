@@ -46,6 +46,10 @@ def share(stem, skip=0):
         if told.get("new_sizes", "").startswith("tensorflow"):
             refused.add(cluster)
             reasons.append(f"new sizes on {told['new_sizes']}")
+    for cluster, told in report["in_doubt"].items():
+        if told.startswith("tensorflow"):
+            refused.add(cluster)
+            reasons.append(f"a cluster in doubt on {told}")
     nodes = sum(each["nodes"] for each in graph["clusters"])
     kept = sum(each["nodes"] for each in graph["clusters"] if each["name"] not in refused) / max(nodes, 1)
     return kept * graph["numeric_on_engine"] / graph["numeric"], reasons, len(report["graphs"])

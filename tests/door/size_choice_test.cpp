@@ -10,7 +10,7 @@ constexpr double kEngine = 2e6, kPlanning = 1e6;  // ns
 
 /// Runs of a cluster: how many of them TensorFlow takes, which needs `stock` ns.
 struct Runs {
-  SizeChoice choice{SizeChoice::Rule::measured};
+  SizeChoice choice{Rule::measured};
   double stock = 1e6, planning = kPlanning;
 
   int run(int64_t first, int count, int64_t step = 1) {
@@ -36,7 +36,7 @@ TEST(SizeChoice, NewSizesGoToTensorflowWhereItIsFasterThanPlanning) {
 }
 
 TEST(SizeChoice, ALuckyPlanHidesNoOthers) {
-  SizeChoice choice{SizeChoice::Rule::measured};
+  SizeChoice choice{Rule::measured};
   int elsewhere = 0;
   for (int i = 0; i < 30; ++i) {
     const double planning = i % 4 ? 2e6 : 0.1e6;
@@ -75,7 +75,7 @@ TEST(SizeChoice, TwoPlansShowThatTheEngineIsMuchSlower) {
 }
 
 TEST(SizeChoice, ATrialWithCheapPlansDoesNotMakeAllSizesPlanned) {
-  SizeChoice choice{SizeChoice::Rule::measured};
+  SizeChoice choice{Rule::measured};
   const auto run = [&](int64_t first, int count, double planning) {
     int planned = 0;
     for (int64_t i = first; i < first + count; ++i) {
@@ -100,7 +100,7 @@ TEST(SizeChoice, WhereRunsGainNothingNoPlanPays) {
 }
 
 TEST(SizeChoice, TheFirstPlanOfItsKindDoesNotDecide) {
-  SizeChoice choice{SizeChoice::Rule::measured};
+  SizeChoice choice{Rule::measured};
   int elsewhere = 0;
   for (int i = 0; i < 60; ++i) {
     const double planning = i == 5 ? 50e6 : 0.2e6;  // the third try
@@ -135,8 +135,7 @@ TEST(SizeChoice, OneSetOfSizesIsTheEngines) {
 }
 
 TEST(SizeChoice, RulesAreKept) {
-  Runs engine{.choice = SizeChoice(SizeChoice::Rule::engine)},
-      stock{.choice = SizeChoice(SizeChoice::Rule::tensorflow)};
+  Runs engine{.choice = SizeChoice(Rule::engine)}, stock{.choice = SizeChoice(Rule::tensorflow)};
   EXPECT_EQ(engine.run(0, 50), 0);
   EXPECT_EQ(stock.run(0, 50), 50 - 3);
   EXPECT_EQ(stock.run(2, 48), 0);

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
-os.environ.setdefault("CAIRN_NEW_SIZES", "engine")  # what runs where must not depend on measured times
+for choice in ("CAIRN_NEW_SIZES", "CAIRN_IN_DOUBT"):
+    os.environ.setdefault(choice, "engine")  # what runs where must not depend on measured times
 
 
 def pytest_collection_modifyitems(config, items):

@@ -122,14 +122,19 @@ TEST_F(Commands, ConvertShowCheckAndWhyAgree) {
 
 TEST_F(Commands, WhyTellsWhereClustersOfAReportRun) {
   write_file(folder_ / "report.json", R"({"graphs": [{
-      "clusters": [{"name": "CairnCluster_0", "nodes": 9}, {"name": "CairnCluster_1", "nodes": 4}],
+      "clusters": [{"name": "CairnCluster_0", "nodes": 9}, {"name": "CairnCluster_1", "nodes": 4},
+                   {"name": "CairnCluster_2", "nodes": 5}],
       "host": [{"op": "DecodeJpeg", "reason": "reads files", "count": 2, "nodes": ["a/decode", "b/decode"]}]}],
       "changing_sizes": {"CairnCluster_0": {
           "compilations": 2, "compiled_per_set": "", "new_sizes": "tensorflow: 2 ms on the engine"}},
+      "in_doubt": {"CairnCluster_0": "engine: 1 ms on the engine, 2 ms on TensorFlow",
+                   "CairnCluster_2": "tensorflow: 2 ms on the engine, 1 ms on TensorFlow"},
       "run_by_tensorflow": []})");
   EXPECT_EQ(run("cairn why report.json").out,
             "CairnCluster_0  9 nodes\n  on engine, sizes open; new sizes on tensorflow: 2 ms on the engine\n"
-            "CairnCluster_1  4 nodes\n  on engine\nDecodeJpeg  2 nodes\n  on tensorflow: reads files\n");
+            "CairnCluster_1  4 nodes\n  on engine\n"
+            "CairnCluster_2  5 nodes\n  on tensorflow: 2 ms on the engine, 1 ms on TensorFlow\nDecodeJpeg  2 nodes\n  "
+            "on tensorflow: reads files\n");
   EXPECT_EQ(json("cairn why report.json b/dec --json")["report"].size(), 1u);
   EXPECT_EQ(run("cairn why report.json no_such_node").status, 1);
   write_file(folder_ / "other.json", "{}");

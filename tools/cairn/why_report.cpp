@@ -15,6 +15,8 @@ std::string place_of(const Json& report, const std::string& cluster) {
     if (stock["cluster"] == cluster)
       return fmt::format("tensorflow{}: {}", stock["nodes"].empty() ? "" : " in part",
                          stock["reason"].get<std::string>());
+  if (const Json doubt = report.value("in_doubt", Json::object()); doubt.contains(cluster))
+    if (const auto where = doubt[cluster].get<std::string>(); has(where, "tensorflow: ")) return where;
   const Json told = report["changing_sizes"].value(cluster, Json::object());
   std::string place = "engine";
   if (told.contains("compilations")) {

@@ -11,6 +11,8 @@
 #include "collectives.h"
 #include "edges.h"
 #include "engine.h"
+#include "op_traits.h"
+#include "partition.h"
 #include "tensorflow/core/framework/graph_to_functiondef.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/graph/algorithm.h"
@@ -256,10 +258,19 @@ class Builder {
     return functions_->AddFunctionDef(function);
   }
 
-  /// Whether TensorFlow's kernels may run what the engine does: with the same types, and where no other process counts on it.
+  /// Whether TensorFlow's kernels may run what the engine does: not where another process counts on it.
   bool may_choose(const std::string& graph) const {
-    return !making_.deterministic && making_.precision_mode.empty() && making_.custom_types.empty() &&
-           graph.find(kCollective) == std::string::npos;
+    return making_.may_measure && graph.find(kCollective) == std::string::npos;
+  }
+
+  bool in_doubt() const {
+    int work = 0;
+    for (const tf::Node* node : members_) {
+      if (!making_.doubtful.count(node)) continue;
+      const OpTraits& traits = traits_of(node->type_string());
+      work += traits.has("rivalled") ? kHeavy : traits.work();
+    }
+    return work >= kLeastWork;
   }
 
   tf::Status replace() {
@@ -292,7 +303,8 @@ class Builder {
     tf::NodeDefBuilder builder(name_, "CairnCluster");
     builder.Input(plain);
     for (const auto& group : references) builder.Input(group);
-    static constexpr const char* kCounts[kGroups] = {"n_float", "n_half", "n_bfloat16", "n_int32", "n_int64", "n_bool"};
+    static constexpr const char* kCounts[kGroups] = {"n_float", "n_half",   "n_bfloat16",  "n_int32",     "n_int64",
+                                                     "n_bool",  "n_double", "n_complex64", "n_complex128"};
     for (int i = 0; i < kGroups; ++i) builder.Attr(kCounts[i], static_cast<int>(references[i].size()));
     const std::string graph = content();
     std::string found;
@@ -315,6 +327,7 @@ class Builder {
                            .Attr("names", names)
                            .Attr("function", making_.title)
                            .Attr("choose", may_choose(graph))
+                           .Attr("in_doubt", in_doubt())
                            .Device(members_[0]->requested_device())
                            .Finalize(&def, true));
     tf::Status status;
@@ -343,7 +356,7 @@ class Builder {
     return tf::OkStatus();
   }
 
-  static constexpr int kGroups = 6;  // of references, by type
+  static constexpr int kGroups = 9;  // of references, by type
 
   tf::Graph& graph_;
   const Making& making_;

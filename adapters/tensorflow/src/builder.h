@@ -20,9 +20,11 @@ struct Making {
   std::string title = {};  // of the function that the graph is the body of, or ""
   std::string precision_mode = {}, mixed_lists = {}, custom_types = {};  // as the engine takes them
   bool deterministic = false;                       // convolutions by their definition alone, nothing by measured times
+  bool may_measure = false;                         // TensorFlow may run what the engine does, whichever is faster
   bool frozen = false;                              // variables that a cluster only reads are constants for it
   std::set<const tf::Node*> copied = {};            // constants and views that go into every cluster that reads them
   std::set<std::string> known = {};                 // nodes whose value follows from shapes
+  std::set<const tf::Node*> doubtful = {};          // whose work TensorFlow's kernels may do faster
   std::map<std::string, std::string> refused = {};  // nodes that the engine has refused before, and why
 };
 

@@ -104,22 +104,33 @@ class ClusterOp : public tf::AsyncOpKernel {
     if (!making_.title.empty()) own_states_.reset(new RandomStates);
     OP_REQUIRES_OK(construction, construction->GetAttr("stock", &stock_));
     OP_REQUIRES_OK(construction, construction->GetAttr("stock_inputs", &stock_inputs_));
-    bool choose = false;
-    auto rule = SizeChoice::Rule::measured;
+    bool choose = false, in_doubt = false;
+    Rules rules;
     OP_REQUIRES_OK(construction, construction->GetAttr("choose", &choose));
-    OP_REQUIRES(construction, SizeChoice::read_rule(rule),
-                tf::errors::InvalidArgument("Cairn: CAIRN_NEW_SIZES should be engine, tensorflow or measured"));
+    OP_REQUIRES_OK(construction, construction->GetAttr("in_doubt", &in_doubt));
+    OP_REQUIRES_OK(construction, read(rules));
+    making_.may_measure = choose;
     choose = choose && !tf::OpDeterminismRequired() && !stock_.name().empty();
+    if (!choose) rules = {};
+    if (!in_doubt) rules.doubt = Rule::engine;
+    in_doubt_ = rules.doubt != Rule::engine;
     std::string why;
     library_ = library(why);
     OP_REQUIRES(construction, library_, tf::errors::Unavailable("Cairn: ", why));
     OP_REQUIRES_OK(construction, make_finders(*construction));
     written_.resize(static_cast<size_t>(construction->num_inputs()) + finders_.size());
     for (int i : written) written_[static_cast<size_t>(i)] = true;
-    program_ = program(*library_, name(), source, choose ? rule : SizeChoice::Rule::engine);
+    program_ = program(*library_, name(), source, rules);
   }
 
   void ComputeAsync(tf::OpKernelContext* context, DoneCallback done) override {
+    if (in_doubt_ && context->function_library() && !library_->watching() && program_->doubt().next_is_stock()) {
+      return run_stock(context, stock_.name(), [this, clock = Clock(), done = std::move(done)] {
+        program_->doubt().stock_took(clock.ns());
+        program_->tell_choices();
+        done();
+      });
+    }
     auto scratch = scratches_.take();
     Failure refusal;
     bool uninitialised = false, elsewhere = false;
@@ -141,6 +152,13 @@ class ClusterOp : public tf::AsyncOpKernel {
   }
 
  private:
+  static tf::Status read(Rules& rules) {
+    for (auto [variable, rule] : {std::pair("CAIRN_NEW_SIZES", &rules.new_sizes), {"CAIRN_IN_DOUBT", &rules.doubt}})
+      if (!read_rule(variable, *rule))
+        return tf::errors::InvalidArgument("Cairn: ", variable, " should be engine, tensorflow or measured");
+    return tf::OkStatus();
+  }
+
   /// TensorFlow's own kernels of the variables that the cluster finds itself.
   tf::Status make_finders(tf::OpKernelConstruction& construction) {
     std::string bytes;
@@ -186,8 +204,7 @@ class ClusterOp : public tf::AsyncOpKernel {
     std::lock_guard lock(cutting_);
     tf::FunctionLibraryRuntime& functions = *context.function_library();
     if (instance_.functions != &functions || instance_.name != function) {
-      TF_RETURN_IF_ERROR(
-          instantiate_as_in_a_session(functions, function, stock_.attr(), context.device()->name(), instance_.handle));
+      TF_RETURN_IF_ERROR(instantiate_as_in_a_session(functions, function, stock_.attr(), instance_.handle));
       instance_.functions = &functions;
       instance_.name = function;
     }
@@ -268,8 +285,13 @@ class ClusterOp : public tf::AsyncOpKernel {
       const uint64_t before = code->planning();
       TF_RETURN_IF_ERROR(run(*code, threads));
       planning += static_cast<double>(code->planning() - before);
-      if (code->random().empty()) choice.took(scratch_.sizes, clock.ns(), planning);  // streams of random numbers stay
-      op_.program_->tell_choice();
+      if (code->random().empty()) {
+        choice.took(scratch_.sizes, clock.ns(), planning);
+        op_.program_->doubt().took(clock.ns());
+      } else {
+        op_.program_->doubt().stay_on_engine();  // as streams of random numbers do
+      }
+      op_.program_->tell_choices();
       return tf::OkStatus();
     }
 
@@ -448,6 +470,7 @@ class ClusterOp : public tf::AsyncOpKernel {
   std::vector<std::string> names_;                      // of the variables among the inputs; "" for others
   std::vector<bool> written_;
   std::shared_ptr<Program> program_;
+  bool in_doubt_ = false;  // whether all runs should be the engine's
   ScratchPool scratches_;
   tf::core::RefCountPtr<RandomStates> own_states_;  // of a cluster in a function
   tf::NameAttrList stock_;         // the nodes as a function of TensorFlow, of the inputs in stock_inputs_
@@ -469,6 +492,9 @@ REGISTER_OP("CairnCluster")
     .Input("ints: Ref(n_int32 * int32)")
     .Input("longs: Ref(n_int64 * int64)")
     .Input("bools: Ref(n_bool * bool)")
+    .Input("doubles: Ref(n_double * double)")
+    .Input("complexes: Ref(n_complex64 * complex64)")
+    .Input("double_complexes: Ref(n_complex128 * complex128)")
     .Output("outs: Tout")
     .Attr("Tin: list(type) >= 0")
     .Attr("Tout: list(type) >= 0")
@@ -478,6 +504,9 @@ REGISTER_OP("CairnCluster")
     .Attr("n_int32: int >= 0")
     .Attr("n_int64: int >= 0")
     .Attr("n_bool: int >= 0")
+    .Attr("n_double: int >= 0")
+    .Attr("n_complex64: int >= 0")
+    .Attr("n_complex128: int >= 0")
     .Attr("graph: string")
     .Attr("variables: string")
     .Attr("precision_mode: string")
@@ -491,6 +520,7 @@ REGISTER_OP("CairnCluster")
     .Attr("names: list(string) >= 0")
     .Attr("function: string")
     .Attr("choose: bool")
+    .Attr("in_doubt: bool")
     .Attr("stock: func")
     .Attr("stock_inputs: list(int) >= 0")
     .SetIsStateful()

@@ -146,6 +146,10 @@ class Clusterer {
       return tf::errors::Internal("Cairn: ", last_failure(library_).message);
     auto refusals = nlohmann::json::parse(text, nullptr, false);
     library_.free_text(text);
+    // A stream of random numbers is continued on the engine, whatever is faster.
+    may_measure_ = making_.may_measure && std::none_of(order_.begin(), order_.end(), [](const tf::Node* node) {
+                     return traits_of(node->type_string()).has("draws");
+                   });
     for (const tf::Node* node : order_) {
       Node& mine = nodes_.emplace_back();
       mine.name = node->name();
@@ -153,6 +157,7 @@ class Clusterer {
       const OpTraits& traits = traits_of(mine.op);
       mine.work = traits.work();
       if (node->IsEnter()) mine.frame = node->attrs().Find("frame_name")->s();
+      if (traits.has("rivalled") || computes_in_slow_types(*node)) making_.doubtful.insert(node);
       mine.host = why_on_host(*node);
       if (mine.host.empty() && refusals.contains(mine.name)) mine.host = refusals[mine.name];
       auto refused = making_.refused.find(mine.name);
@@ -268,20 +273,24 @@ class Clusterer {
     return static_cast<int64_t>(constant.attrs().Find("value")->tensor().ByteSizeLong()) <= kSmallConstant;
   }
 
-  static std::string why_on_host(const tf::Node& node) {
+  /// Types in which the engine is not always faster.
+  static bool computes_in_slow_types(const tf::Node& node) {
+    const auto slow = [](DataType type) {
+      type = tf::BaseType(type);
+      return type == tf::DT_DOUBLE || type == tf::DT_COMPLEX64 || type == tf::DT_COMPLEX128;
+    };
+    return std::any_of(node.input_types().begin(), node.input_types().end(), slow) ||
+           std::any_of(node.output_types().begin(), node.output_types().end(), slow);
+  }
+
+  std::string why_on_host(const tf::Node& node) const {
     if (node.IsArg() || node.IsRetval()) return "an end of the graph";
     if (holds_variable(node)) return "holds a variable, in TensorFlow's memory";
     if (node.attrs().Find("_without_npu_compile")) return "npu_scope.without_npu_compile_scope";
     const std::string& device = node.assigned_device_name();
     if (!device.empty() && device.find("CPU:0") == std::string::npos) return "placed on " + device;
-    auto slow = [](DataType type) {
-      type = tf::BaseType(type);
-      return type == tf::DT_DOUBLE || type == tf::DT_COMPLEX64 || type == tf::DT_COMPLEX128;
-    };
-    for (DataType type : node.input_types())
-      if (slow(type)) return "computes in " + tf::DataTypeString(type);
-    for (DataType type : node.output_types())
-      if (slow(type)) return "computes in " + tf::DataTypeString(type);
+    if (!may_measure_ && computes_in_slow_types(node))
+      return "computes in f64 or complex numbers, and nothing is measured";
     if (traits_of(node.type_string()).has("assigns") && !is_read_elsewhere(node))
       return "may be the variable's first value";
     if (asks_for_a_value(node)) return "uses a variable that may have no value";
@@ -336,6 +345,7 @@ class Clusterer {
   tf::Graph& graph_;
   const Library& library_;
   Making making_;
+  bool may_measure_ = false;
   std::vector<tf::Node*> order_;
   std::map<const tf::Node*, int> number_;
   std::vector<Node> nodes_;

@@ -50,7 +50,8 @@ std::optional<DataType> content_type(const tf::Edge& edge) {
 }
 
 int reference_group(DataType type) {
-  constexpr DataType kGroups[] = {tf::DT_FLOAT, tf::DT_HALF, tf::DT_BFLOAT16, tf::DT_INT32, tf::DT_INT64, tf::DT_BOOL};
+  constexpr DataType kGroups[] = {tf::DT_FLOAT, tf::DT_HALF,   tf::DT_BFLOAT16,  tf::DT_INT32,     tf::DT_INT64,
+                                  tf::DT_BOOL,  tf::DT_DOUBLE, tf::DT_COMPLEX64, tf::DT_COMPLEX128};
   auto found = std::find(std::begin(kGroups), std::end(kGroups), type);
   return found == std::end(kGroups) ? -1 : static_cast<int>(found - std::begin(kGroups));
 }

@@ -279,8 +279,9 @@ std::shared_ptr<const Compiled> Program::compiled(const Call& call, int threads,
   return entries_.back().code;
 }
 
-void Program::tell_choice() {
+void Program::tell_choices() {
   if (const std::string news = choice_.news(); !news.empty() && report_wanted()) report_new_sizes(name_, news);
+  if (const std::string news = doubt_.news(); !news.empty() && report_wanted()) report_in_doubt(name_, news);
 }
 
 bool Program::make_open(const Call& call, Entry& entry) {
@@ -389,16 +390,15 @@ void Program::compile(const Call& call, Entry& entry) {
   if (model) entry.code = std::make_shared<const Compiled>(library_, model, std::move(told));
 }
 
-std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source,
-                                 SizeChoice::Rule rule) {
+std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source, Rules rules) {
   static std::mutex mutex;
   static std::map<Source, std::weak_ptr<Program>> programs;
   static std::deque<std::shared_ptr<Program>> latest;
-  if (!source.frozen.empty()) return std::make_shared<Program>(library, name, source, rule);
+  if (!source.frozen.empty()) return std::make_shared<Program>(library, name, source, rules);
   std::lock_guard lock(mutex);
   auto& entry = programs[source];
   auto found = entry.lock();
-  if (!found) entry = found = std::make_shared<Program>(library, name, source, rule);
+  if (!found) entry = found = std::make_shared<Program>(library, name, source, rules);
   std::erase(latest, found);
   latest.push_back(found);
   if (latest.size() > kMostPrograms) latest.pop_front();

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster_choice.h"
 #include "size_choice.h"
 
 namespace cairn_tf {
@@ -102,11 +103,17 @@ struct Source {
   auto operator<=>(const Source&) const = default;
 };
 
+/// Of a cluster's choices.
+struct Rules {
+  Rule new_sizes = Rule::engine, doubt = Rule::engine;
+};
+
 /// The code of a cluster. Thread-safe.
 class Program {
  public:
-  Program(const Library& library, std::string name, Source source, SizeChoice::Rule rule)
-      : library_(library), name_(std::move(name)), source_(std::move(source)), choice_(rule) {}
+  Program(const Library& library, std::string name, Source source, Rules rules)
+      : library_(library), name_(std::move(name)), source_(std::move(source)), choice_(rules.new_sizes),
+        doubt_(rules.doubt) {}
 
   /// Arguments (all but the random states), whose node names are `argument_name(i)`.
   struct Call {
@@ -120,7 +127,9 @@ class Program {
   std::shared_ptr<const Compiled> compiled(const Call& call, int threads, Failure& failure, double& spent);
   /// Where runs go whose sizes hardly ever repeat.
   SizeChoice& choice() { return choice_; }
-  void tell_choice();
+  /// Where runs of a cluster in doubt go.
+  ClusterChoice& doubt() { return doubt_; }
+  void tell_choices();
 
  private:
   /// Code, and the sizes that it is for.
@@ -150,6 +159,7 @@ class Program {
   std::string name_;
   Source source_;
   SizeChoice choice_;
+  ClusterChoice doubt_;
   std::mutex compiling_;
   int compilations_ = 0;
   bool per_set_ = false;  // of sizes: open ones are refused, or cost more
@@ -161,7 +171,7 @@ class Program {
 /// The process' program of this source; it lives as long as anybody holds it, the latest ones longer. One that holds
 /// variables is its caller's alone.
 std::shared_ptr<Program> program(const Library& library, const std::string& name, const Source& source,
-                                 SizeChoice::Rule rule = SizeChoice::Rule::engine);
+                                 Rules rules = {});
 
 std::string argument_name(size_t index);
 Failure last_failure(const Library& library);

@@ -4,10 +4,12 @@
 
 #include "clusterer.h"
 #include "engine.h"
+#include "second_cut.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/protobuf/rewriter_config.pb.h"
 #include "tensorflow/core/public/session_options.h"
+#include "tensorflow/core/util/determinism.h"
 
 namespace cairn_tf {
 namespace {
@@ -93,8 +95,11 @@ class MakeClusters : public tf::GraphOptimizationPass {
         flag(*entry_of(options), "frozen_variable", false) && number(*entry_of(options), "graph_run_mode", 1) == 0;
     making.deterministic = number(*entry_of(options), "deterministic", 0) != 0;
     TF_RETURN_IF_ERROR(read_precision(*entry_of(options), making));
+    making.may_measure = !making.deterministic && !tf::OpDeterminismRequired() && making.precision_mode.empty() &&
+                         making.custom_types.empty();
     try {
-      return make_clusters(**options.graph, *engine, making);
+      TF_RETURN_IF_ERROR(make_clusters(**options.graph, *engine, making));
+      return cut_bodies(**options.graph, *engine, making);
     } catch (const std::exception& fault) {
       return tf::errors::Internal("Cairn: ", fault.what());
     }

@@ -63,7 +63,7 @@ namespace {
 
 struct File {
   std::mutex mutex;
-  Json graphs = Json::array(), stock = Json::array(), open = Json::object();
+  Json graphs = Json::array(), stock = Json::array(), open = Json::object(), doubt = Json::object();
   bool told = false;  // that the report cannot be written
 
   /// Replaces the report as a whole; a step goes on where it cannot be written.
@@ -72,7 +72,7 @@ struct File {
     const bool device = path.rfind("/dev/", 0) == 0;
     const std::string part = device ? path : path + ".part";
     std::ofstream out(part, std::ios::trunc);
-    out << Json{{"graphs", graphs}, {"changing_sizes", open}, {"run_by_tensorflow", stock}}.dump(
+    out << Json{{"graphs", graphs}, {"changing_sizes", open}, {"in_doubt", doubt}, {"run_by_tensorflow", stock}}.dump(
                1, ' ', false, Json::error_handler_t::replace)
         << '\n';
     out.close();
@@ -110,6 +110,13 @@ void report_new_sizes(const std::string& cluster, const std::string& where) {
   std::lock_guard lock(file().mutex);
   if (file().open.size() >= kMostGraphs) return;
   file().open[cluster]["new_sizes"] = where;
+  file().write();
+}
+
+void report_in_doubt(const std::string& cluster, const std::string& where) {
+  std::lock_guard lock(file().mutex);
+  if (file().doubt.size() >= kMostGraphs) return;
+  file().doubt[cluster] = where;
   file().write();
 }
 

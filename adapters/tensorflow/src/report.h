@@ -19,6 +19,8 @@ void report(const std::string& title, const std::vector<Node>& nodes, const std:
 void report_open_sizes(const std::string& cluster, int compilations, const std::string& why);
 /// Runs of the cluster at sizes that it has not met go to TensorFlow, or to the engine again, and why.
 void report_new_sizes(const std::string& cluster, const std::string& where);
+/// The cluster was in doubt: the faster of engine and TensorFlow has it, and why.
+void report_in_doubt(const std::string& cluster, const std::string& where);
 /// The engine refused this cluster when it saw its shapes, so TensorFlow runs it: all of it, or the `nodes` around which it
 /// was cut again.
 void report_stock_run(const std::string& cluster, const std::string& reason, const std::vector<std::string>& nodes);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 namespace cairn_tf {
@@ -25,13 +23,6 @@ uint64_t hash_of(const Sizes& sizes) {
 }
 
 }  // namespace
-
-bool SizeChoice::read_rule(Rule& rule) {
-  const char* text = std::getenv("CAIRN_NEW_SIZES");
-  const std::string_view given = text ? text : "";
-  rule = given == "engine" ? Rule::engine : given == "tensorflow" ? Rule::tensorflow : Rule::measured;
-  return rule != Rule::measured || given.empty() || given == "measured";
-}
 
 SizeChoice::Known& SizeChoice::known(const Sizes& sizes, bool& fresh) {
   if (!table_) table_ = std::make_unique<Known[]>(kTable);

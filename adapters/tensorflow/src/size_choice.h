@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "rule.h"
+
 namespace cairn_tf {
 
 /// Of a call: each argument's rank and dims, then the values of the fixed arguments.
@@ -29,10 +31,6 @@ class Clock {
 /// Thread-safe. A cluster that stops planning after its first runs stays on the engine and is never tried on TensorFlow.
 class SizeChoice {
  public:
-  enum class Rule : uint8_t { engine, tensorflow, measured };
-  /// By the environment variable CAIRN_NEW_SIZES; false: it has another value.
-  static bool read_rule(Rule& rule);
-
   explicit SizeChoice(Rule rule) : rule_(rule) {}
 
   /// Whether the run that begins goes to TensorFlow. Sizes that the engine has planned do not, nor do those that have come so often

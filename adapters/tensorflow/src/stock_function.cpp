@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "clusterer.h"
+#include "stock_rewriting.h"
 #include "tensorflow/core/common_runtime/function_body.h"
 #include "tensorflow/core/common_runtime/function_def_utils.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
@@ -16,8 +17,9 @@ namespace cairn_tf {
 namespace {
 
 /// Adds `name`, what the rewrites make of `function`, unless it is there.
-tf::Status add_rewritten(const std::string& function, const std::string& device, const std::string& name,
-                         tf::FunctionLibraryDefinition& functions) {
+tf::Status add_rewritten(const std::string& function, const std::string& name, tf::FunctionLibraryRuntime& runtime) {
+  tf::FunctionLibraryDefinition& functions = library_of(runtime);
+  const std::string& device = runtime.device()->name();
   if (functions.Contains(name)) return tf::OkStatus();
   const tf::FunctionDef* found = functions.Find(function);
   if (!found) return tf::errors::Internal("Cairn: there is no function ", function);
@@ -25,7 +27,13 @@ tf::Status add_rewritten(const std::string& function, const std::string& device,
   TF_RETURN_IF_ERROR(tf::FunctionDefToBodyHelper(*found, tf::AttrSlice(), &functions, &body));
   for (tf::Node* node : body->graph->op_nodes()) node->set_assigned_device_name(device);
   std::unordered_map<std::string, std::unique_ptr<tf::Graph>> graphs;
-  graphs.emplace(device, std::exchange(body->graph, nullptr));
+  std::unique_ptr<tf::Graph>& graph = graphs[device];
+  graph.reset(std::exchange(body->graph, nullptr));
+  if (runtime.config_proto()) {
+    tf::DeviceSet devices;
+    devices.AddDevice(runtime.device());
+    rewrite_as_stock(*runtime.config_proto(), name, *runtime.device(), devices, functions, graph);
+  }
   const tf::SessionOptions session;
   tf::GraphOptimizationPassOptions options;
   options.session_options = &session;
@@ -34,7 +42,7 @@ tf::Status add_rewritten(const std::string& function, const std::string& device,
   TF_RETURN_IF_ERROR(
       tf::OptimizationPassRegistry::Global()->RunGrouping(tf::OptimizationPassRegistry::POST_PARTITIONING, options));
   tf::FunctionDef rewritten;
-  TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(*graphs.at(device), name, has_effect, &rewritten));
+  TF_RETURN_IF_ERROR(tf::GraphToFunctionDef(*graph, name, has_effect, &rewritten));
   return functions.AddFunctionDef(rewritten);
 }
 
@@ -46,9 +54,9 @@ tf::FunctionLibraryDefinition& library_of(tf::FunctionLibraryRuntime& runtime) {
 
 tf::Status instantiate_as_in_a_session(tf::FunctionLibraryRuntime& runtime, const std::string& function,
                                        const google::protobuf::Map<std::string, tf::AttrValue>& attributes,
-                                       const std::string& device, tf::FunctionLibraryRuntime::Handle& handle) {
+                                       tf::FunctionLibraryRuntime::Handle& handle) {
   const std::string name = function + "_rewritten";
-  TF_RETURN_IF_ERROR(add_rewritten(function, device, name, library_of(runtime)));
+  TF_RETURN_IF_ERROR(add_rewritten(function, name, runtime));
   return runtime.Instantiate(name, tf::AttrSlice(&attributes), &handle);
 }
 

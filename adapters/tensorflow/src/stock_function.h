@@ -11,10 +11,10 @@ namespace cairn_tf {
 /// The library that functions of a cluster are added to; only the runtime's view of it is const.
 tensorflow::FunctionLibraryDefinition& library_of(tensorflow::FunctionLibraryRuntime& runtime);
 
-/// A handle of what these rewrites make of `function` on `device`; added to the library under a name of its own.
+/// A handle of what these rewrites make of `function` on the runtime's device; added to the library under a name of its own.
 tensorflow::Status instantiate_as_in_a_session(
     tensorflow::FunctionLibraryRuntime& runtime, const std::string& function,
-    const google::protobuf::Map<std::string, tensorflow::AttrValue>& attributes, const std::string& device,
+    const google::protobuf::Map<std::string, tensorflow::AttrValue>& attributes,
     tensorflow::FunctionLibraryRuntime::Handle& handle);
 
 }  // namespace cairn_tf

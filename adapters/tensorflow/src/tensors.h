@@ -49,6 +49,8 @@ inline CairnDType to_cairn(tensorflow::DataType type) {
     case tensorflow::DT_UINT32: return {CAIRN_UINT, 32, 1};
     case tensorflow::DT_UINT64: return {CAIRN_UINT, 64, 1};
     case tensorflow::DT_BOOL: return {CAIRN_BOOL, 8, 1};
+    case tensorflow::DT_COMPLEX64: return {CAIRN_COMPLEX, 64, 1};
+    case tensorflow::DT_COMPLEX128: return {CAIRN_COMPLEX, 128, 1};
     default: return {0, 0, 0};  // refused by the engine
   }
 }

@@ -112,6 +112,12 @@ Parts square_root(const Parts& z) {
   return {re, select(z.im < 0, -im, im)};
 }
 
+/// Gradients: of the result y and its gradient dy, as TensorFlow's kernels conjugate.
+Parts conjugate(const Parts& z) { return {z.re, -z.im}; }
+Parts times(const Parts& z, double number) { return {z.re * number, z.im * number}; }
+Parts root_gradient(const Parts& y, const Parts& dy) { return quotient(times(dy, 0.5), conjugate(y)); }
+Parts inverse_gradient(const Parts& y, const Parts& dy) { return times(product(conjugate(complex_square(y)), dy), -1); }
+
 /// Ops that do the same to both parts: on the pairs.
 void on_pairs(OpContext& c) {
   std::vector<Value*> pairs;
@@ -122,14 +128,17 @@ void on_pairs(OpContext& c) {
   c.out = {from_pairs(c, result)};
 }
 
-/// Applies the row for real operands to each part.
+/// Applies the row for real operands to each part of one operand.
+template <size_t kOperand = 0>
 void by_parts(OpContext& c) {
-  c.expect_inputs(2);
+  if (c.in.size() <= kOperand) c.expect_inputs(kOperand + 1);
   const Row& row = *find_row(c.node().op);
-  const Parts z = parts_of(c, c.in[0]);
+  const Parts z = parts_of(c, c.in[kOperand]);
   c.target = row.target;
+  std::vector<Value*> operands(c.in.begin(), c.in.end());
   auto of = [&](const Var& part) {
-    c.in = {part.value, c.in[1]};
+    operands[kOperand] = part.value;
+    c.in = operands;
     row.build(c);
     return Var(c.b, std::exchange(c.out, {}).at(0));
   };
@@ -215,16 +224,17 @@ constexpr Row kComplexRows[] = {
     {"BatchMatMulV2", complex_matmul},
     {"BatchMatMulV3", complex_matmul},
     {"Cast", cast_complex},
-    {"Cumsum", by_parts},
+    {"Cumsum", by_parts<>},
     {"Div", of_two<quotient>},
     {"DivNoNan", of_two<quotient_or_zero>},
     {"Einsum", complex_einsum},
     {"Equal", compare_complex<true>},
     {"Exp", of_one<exponential>},
     {"Inv", of_one<inverse>},
+    {"InvGrad", of_two<inverse_gradient>},
     {"Log", of_one<logarithm>},
     {"MatMul", complex_matmul},
-    {"Mean", by_parts},
+    {"Mean", by_parts<>},
     {"Mul", of_two<product>},
     {"Neg", on_pairs, "neg"},
     {"NotEqual", compare_complex<false>},
@@ -232,13 +242,16 @@ constexpr Row kComplexRows[] = {
     {"Pad", complex_pad},
     {"RealDiv", of_two<quotient>},
     {"Reciprocal", of_one<inverse>},
+    {"ReciprocalGrad", of_two<inverse_gradient>},
     {"Select", choose_complex},
     {"SelectV2", choose_complex},
     {"Sqrt", of_one<square_root>},
+    {"SqrtGrad", of_two<root_gradient>},
     {"Square", of_one<complex_square>},
     {"SquaredDifference", of_two<squared_distance>},
+    {"StridedSliceGrad", by_parts<4>},
     {"Sub", on_pairs, "sub"},
-    {"Sum", by_parts},
+    {"Sum", by_parts<>},
     {"ZerosLike", complex_like},
 };
 

@@ -11,9 +11,9 @@ namespace {
 
 /// In the order of Trait.
 constexpr std::string_view kTraitNames[] = {
-    "reads", "writes",         "assigns",    "asks",        "rows",        "distinct", "hands_on",
-    "calls", "makes_variable", "makes_list", "makes_table", "fills_table", "puts",     "takes",
-    "draws", "stops",          "shapes",     "all_known",   "free",        "heavy",    "host"};
+    "reads",          "writes",     "assigns",     "asks",        "rows",     "distinct", "hands_on", "calls",
+    "makes_variable", "makes_list", "makes_table", "fills_table", "puts",     "takes",    "draws",    "stops",
+    "shapes",         "all_known",  "free",        "heavy",       "rivalled", "host"};
 static_assert(std::size(kTraitNames) == static_cast<size_t>(Trait::host) + 1);
 
 /// Their results have any size: a cluster would be planned anew in every step.

@@ -32,6 +32,7 @@ enum class Trait : uint8_t {
   all_known,       // every input must be known when a cluster is compiled
   free,            // no work
   heavy,           // enough work for a cluster of its own
+  rivalled,        // TensorFlow's kernel may be faster, depending on sizes and processor
   host,            // stays in TensorFlow while a script runs: its results have unbounded size, or it prints
 };
 

@@ -29,6 +29,7 @@ TensorFields read_fields(std::string_view bytes, ModelBytes& model) {
       case field::tensor::float_val:
       case field::tensor::double_val:
       case field::tensor::scomplex_val:
+      case field::tensor::dcomplex_val:
         parts.fixed_field = wire.field();
         wire.append_fixed(parts.fixed);
         break;

@@ -1,0 +1,45 @@
+// Where a cluster in doubt runs: one that holds work for which TensorFlow's kernels may be faster than the engine's. Its first
+// runs take turns between both, then the faster one has it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "rule.h"
+
+namespace cairn_tf {
+
+/// Thread-safe. Each run is made by one side alone; a cluster without doubt asks nothing but whether there is one.
+class ClusterChoice {
+ public:
+  explicit ClusterChoice(Rule rule) : rule_(rule) {}
+
+  /// Whether TensorFlow takes the run that begins.
+  bool next_is_stock();
+  void took(double ns) { add(ns, engine_); }
+  void stock_took(double ns) { add(ns, stock_); }
+  /// For good: TensorFlow's kernels would do something else, as where the engine continues its own random numbers.
+  void stay_on_engine() { rule_ = Rule::engine; }
+  /// What the latest decision was and why, if it is another one than at the last call; else "".
+  std::string news();
+
+ private:
+  /// Runs of one side in this trial, and the shortest.
+  struct Side {
+    uint32_t runs = 0;
+    double shortest = 1e300;
+  };
+  void add(double ns, Side& side);
+  void decide();
+
+  std::atomic<Rule> rule_;
+  std::mutex mutex_;
+  bool decided_ = false, on_stock_ = false;
+  uint32_t quiet_ = 0, left_ = 0;  // so many runs go as decided, then both are tried again
+  Side engine_, stock_;
+  std::string news_;
+};
+
+}  // namespace cairn_tf
