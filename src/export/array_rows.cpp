@@ -90,6 +90,17 @@ void matmul(const Context& c) {
   const Name a = swapped(c, 0, c.attr().boolean("transpose_a")), b = swapped(c, 1, c.attr().boolean("transpose_b"));
   c.out(c.one("MatMul", {a, b}));
 }
+/// In words, since ONNX Runtime's product of bytes takes few pairs of types; their zero points broadcast.
+void matmul_integer(const Context& c) {
+  const auto words = [&](size_t i, bool swap) {
+    const Name x = c.one("Sub", {c.cast(c.in(i), kI32), c.cast(c.in(i + 2), kI32)});
+    std::vector<int64_t> order(c.rank(i));
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
+    return swap ? c.one("Transpose", {x}, {{"perm", order}}) : x;
+  };
+  c.out(c.one("MatMul", {words(0, c.attr().boolean("transpose_a")), words(1, c.attr().boolean("transpose_b"))}));
+}
 bool ranked(const Node& node) {
   return std::all_of(node.inputs.begin(), node.inputs.end(), [](const Value* x) { return x->type.shape.ranked; });
 }
@@ -227,14 +238,68 @@ void dft(const Context& c) {
   c.out(c.one("DFT", {c.in(0), "", axis}, {{"inverse", int64_t{c.attr().boolean("inverse")}}}));
 }
 
-/// Each row of the updates at its place along the first dim.
+Name scalar(const Context& c, int64_t x) { return c.graph.constant(Tensor::scalar_i64(x)); }
+
+/// ONNX has an axis for the two parts of each number.
+void real_dft(const Context& c) {
+  const Name x = c.one("Unsqueeze", {c.in(0), c.graph.ints({-1})}),
+             length = c.one("Reshape", {c.i64(1), c.graph.ints({1})});
+  const Name whole = c.one("Squeeze", {length});
+  c.out(c.one("DFT", {x, whole, scalar(c, static_cast<int64_t>(c.rank()) - 1)}, {{"onesided", int64_t{1}}}));
+}
+
+/// The second half is the first one turned round, with imaginary parts of the other sign; ONNX Runtime has no other inverse.
+void inverse_real_dft(const Context& c) {
+  const auto axis = static_cast<int64_t>(c.rank()) - 2;
+  const Name length = c.one("Reshape", {c.i64(1), c.graph.ints({1})}), one = c.graph.ints({1}), two = c.graph.ints({2});
+  const Name half = c.one("Add", {c.one("Div", {length, two}), one}), rest = c.one("Sub", {length, half});
+  const auto part = [&](const Name& x, const Name& begin, const Name& end, int64_t along, int64_t step = 1) {
+    return c.one("Slice", {x, begin, end, c.graph.ints({along}), c.graph.ints({step})});
+  };
+  // Missing numbers are 0.
+  const Name none = c.graph.ints({0}),
+             before = c.graph.ints(std::vector<int64_t>(c.rank() + static_cast<size_t>(axis), 0));
+  const Name pads = c.one("Concat", {before, half, c.graph.ints({0})}, {{"axis", int64_t{0}}});
+  const Name x = part(c.one("Pad", {c.in(0), pads}), none, half, axis);
+  // Parts that no real numbers give: the imaginary ones of the first, and of the last where the length is even.
+  const Name real = part(x, none, one, -1), zero = c.one("Mul", {real, c.number(0)});
+  const Name places = c.one("Range", {scalar(c, 0), c.one("Squeeze", {half}), scalar(c, 1)});
+  const Name mirrored = c.one("Mod", {c.one("Neg", {places}), length});
+  const Name own = c.one("Unsqueeze", {c.one("Equal", {places, mirrored}), one});
+  const Name imaginary = c.one("Where", {own, zero, part(x, one, two, -1)});
+  const Name turned = c.one("Add", {rest, one});
+  const auto mirror = [&](const Name& y) {  // numbers rest, ..., 1
+    const Name kept = part(y, one, turned, axis);
+    return part(kept, c.graph.ints({-1}), c.graph.ints({std::numeric_limits<int64_t>::min()}), axis, -1);
+  };
+  const auto joined = [&](const Name& first, const Name& second, int64_t along) {
+    return c.one("Concat", {first, second}, {{"axis", along}});
+  };
+  const Name all =
+      joined(joined(real, mirror(real), axis), joined(imaginary, c.one("Neg", {mirror(imaginary)}), axis), axis + 1);
+  const Name y = c.one("DFT", {all, "", scalar(c, axis)}, {{"inverse", int64_t{1}}});
+  c.out(c.one("Squeeze", {part(y, none, one, -1), c.graph.ints({-1})}));
+}
+
+/// Each row of the updates at its place along the first dim; those that are to go nowhere get a row of their own.
 void scatter_reduce(const Context& c) {
-  const Name places = c.one("Unsqueeze", {c.i64(1), c.graph.ints({static_cast<int64_t>(c.rank(1))})});
-  c.out(c.one("ScatterND", {c.in(0), places, c.in(2)}, {{"reduction", c.attr().text("mode")}}));
+  Name x = c.in(0), places = c.i64(1);
+  const Name count = c.one("Shape", {x}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+  const bool padded = c.attr().boolean("padded");
+  if (padded) {
+    const Name rest = c.one("Shape", {x}, {{"start", int64_t{1}}});
+    const Name row = c.one("Concat", {c.graph.ints({1}), rest}, {{"axis", int64_t{0}}});
+    x = c.one("Concat", {x, c.one("Expand", {c.number(0), row})}, {{"axis", int64_t{0}}});
+    const Name within = c.one("And", {c.one("GreaterOrEqual", {places, scalar(c, 0)}), c.one("Less", {places, count})});
+    places = c.one("Where", {within, places, count});
+  }
+  places = c.one("Unsqueeze", {places, c.graph.ints({static_cast<int64_t>(c.rank(1))})});
+  const Name y = c.one("ScatterND", {x, places, c.in(2)}, {{"reduction", c.attr().text("mode")}});
+  c.out(padded ? c.one("Slice", {y, c.graph.ints({0}), count}) : y);
 }
 bool reduces_as_onnx(const Node& node) {
   const std::string& mode = node.attr().text("mode");
-  return mode != "sub" && mode != "div" && !node.attr().boolean("padded") && ranked(node) &&
+  return mode != "sub" && mode != "div" && ranked(node) &&
          node.inputs[0]->type.dtype.bits >= 32;  // ONNX Runtime sums no others
 }
 
@@ -328,6 +393,7 @@ constexpr Row kArrayRows[] = {{"determinant", nullptr, "Det"},
                               {"log_softmax", along_axis<kLogSoftmax>},
                               {"cumsum", cumsum},
                               {"top_k", top_k},
+                              {"matmul_integer", matmul_integer, nullptr, ranked},
                               {"matmul", matmul, nullptr, ranked},
                               {"layer_norm", layer_norm, nullptr, scales_normalised_dims},
                               {"reshape", reshape},
@@ -345,6 +411,8 @@ constexpr Row kArrayRows[] = {{"determinant", nullptr, "Det"},
                               {"non_zero", non_zero},
                               {"unique", unique, nullptr, of_no_floats},
                               {"dft", dft},
+                              {"real_dft", real_dft, nullptr, ranked},
+                              {"inverse_real_dft", inverse_real_dft, nullptr, ranked},
                               {"scatter_reduce", scatter_reduce, nullptr, reduces_as_onnx},
                               {"gather", gather, nullptr, without_batch_or_ranked},
                               {"gather_nd", gather_nd},

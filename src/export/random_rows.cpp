@@ -76,6 +76,16 @@ void change_case(const Context& c) {
   c.out(c.one("Reshape", {y, c.one("Shape", {c.in(0)})}));
 }
 
+/// Without a width or a flag ONNX Runtime writes integers alike, and floats with eight digits.
+bool written_alike(const Node& node) {
+  const DType dtype = node.inputs[0]->type.dtype;
+  const auto& attr = node.attr();
+  if (dtype == kBool || attr.integer("width") != 0 || !attr.text("fill").empty()) return false;
+  return dtype.is_float() ? attr.text("style") == "shortest" && attr.integer("precision") == 8
+                          : attr.integer("precision") < 0;
+}
+void to_text(const Context& c) { c.out(c.cast(c.in(0), kString)); }
+
 void to_number(const Context& c) { c.out(c.cast(c.in(0), c.attr().dtype("dtype"))); }
 
 /// Keys, values and one default that are known, of types that LabelEncoder has.
@@ -106,6 +116,7 @@ constexpr Row kRandomRows[] = {{"random_uniform", floats<kUniform>},
                                {"text_match", match},
                                {"text_map", change_case, nullptr, changes_case},
                                {"text_to_number", to_number},
+                               {"number_to_text", to_text, nullptr, written_alike},
                                {"find_key", encode_labels, nullptr, encodes_labels}};
 
 }  // namespace

@@ -156,7 +156,43 @@ void resize(const Context& c) {
 }
 bool without_steps(const Node& node) { return !node.attr().boolean("steps"); }
 
+/// The zero points are numbers; ONNX Runtime's convolution of bytes is of u8 alone, to which i8 moves with its zero point.
+void conv_integer(const Context& c) {
+  Settings settings = window_settings(c);
+  settings.emplace_back("group", c.attr().integer("groups"));
+  const auto zero = [&](size_t i) { return c.one("Reshape", {c.in(i), c.graph.constant(Tensor::zeros(kI64, {0}))}); };
+  Name x = c.graph.channels_first(c.value(0)), x_zero = zero(2);
+  if (c.value(0)->type.dtype == kI8)
+    for (Name* bytes : {&x, &x_zero}) {
+      const Name words = c.one("Add", {c.cast(*bytes, kI32), c.graph.number(128, kI32)});
+      *bytes = c.cast(words, kU8);
+    }
+  set(c, c.one("ConvInteger", {x, turned_kernel(c), x_zero, zero(3)}, settings));
+}
+bool of_single_zeros(const Node& node) {
+  const auto one = [](const Value* zero) {
+    return zero->type.is_static() &&
+           std::ranges::all_of(zero->type.shape.dims, [](const Dim& dim) { return dim == Dim(1); });
+  };
+  return one(node.inputs[2]) && one(node.inputs[3]);
+}
+
+void roi_align(const Context& c) {
+  const auto& size = c.attr().integers("size");
+  const bool half = c.attr().boolean("half_pixel");
+  set(c, c.one("RoiAlign", {c.graph.channels_first(c.value(0)), c.in(1), c.i64(2)},
+               {{"output_height", size[0]},
+                {"output_width", size[1]},
+                {"sampling_ratio", c.attr().integer("samples")},
+                {"spatial_scale", static_cast<float>(c.attr().number("scale"))},
+                {"mode", c.attr().text("mode")},
+                {"coordinate_transformation_mode", std::string(half ? "half_pixel" : "output_half_pixel")}}));
+}
+bool averages(const Node& node) { return node.attr().text("mode") == "avg"; }
+
 constexpr Row kWindowRows[] = {{"conv2d", conv},
+                               {"conv2d_integer", conv_integer, nullptr, of_single_zeros},
+                               {"roi_align", roi_align, nullptr, averages},
                                {"conv3d", conv},
                                {"conv2d_input_gradient", transposed_conv, nullptr, of_known_window},
                                {"conv3d_input_gradient", transposed_conv, nullptr, of_known_window},

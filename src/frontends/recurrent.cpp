@@ -54,7 +54,8 @@ class Step {
   std::vector<Value*> lstm(Value* x, Value* h, Value* cell) {
     Value* all = sum(b, x, of_state(h, 0, 4));
     Value* input = applied(layer_.gate, peeped(gate(all, 0), cell, 0));
-    Value* forget = applied(layer_.gate, peeped(gate(all, 1), cell, 2));
+    Value* forget = layer_.coupled ? b.add("sub", {b.scalar_like(input, 1), input})
+                                   : applied(layer_.gate, peeped(gate(all, 1), cell, 2));
     Value* fresh = applied(layer_.fresh, gate(all, 2));
     Value* next = sum(b, product(b, forget, cell), product(b, input, fresh));
     Value* output = applied(layer_.gate, peeped(gate(all, 3), next, 1));

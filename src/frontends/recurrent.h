@@ -24,6 +24,7 @@ struct Recurrence {
   std::function<Value*(const std::string& function, Value* x, Builder& b)> apply =
       [](const std::string& function, Value* x, Builder& b) { return b.add(function, {x}); };
   bool reset_after = true;  // GRU: the reset gate multiplies the product with the state, not the state
+  bool coupled = false;     // LSTM: the forget gate is what the input gate leaves to 1
   bool backwards = false;
 
   /// Computes the state's contribution to gates from their part of the kernel. States of an LSTM may be images of

@@ -5,24 +5,35 @@
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "ir/expression.h"
 #include "ops/gradients.h"
 
 namespace cairn::onnx {
 namespace {
 
+constexpr int64_t kMostPixels = 1 << 30;
+
 void einsum_row(OpContext& c) { c.out = {einsum(c.text("equation", ""), c.in, c.b)}; }
 
 struct Pixels {
-  int64_t channels, block;
+  Size channels;
+  int64_t block;
 };
+
+/// A size divided by a number, which must divide it as far as the size is known.
+Size divided(Builder& b, const Size& size, int64_t by, const char* what) {
+  if (size.dim().known() && size.dim().size % by != 0)
+    fail(ErrorKind::invalid_model, "", "{} {} do not divide into blocks of {}", size.dim().size, what, by);
+  if (size.dim().known()) return Size(b, size.dim().size / by);
+  return Size::element({b, b.add("floor_div", {size.vector().value, b.ints({by})})}, 0);
+}
+
 Pixels pixels(OpContext& c) {
   c.expect_inputs(1, 1);
   if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "images have {} dims, expected 4", c.rank(0));
-  const auto& dims = c.in[0]->type.shape.dims;
-  if (!dims[1].known()) c.refuse("the channels must be known");
   const int64_t block = c.integer("blocksize");
   if (block < 1 || block > 65536) fail(ErrorKind::invalid_model, "", "blocksize is {}", block);
-  return {dims[1].size, block};
+  return {Size(Var(c.b, c.in[0]), 1), block};
 }
 
 /// Whether a channel's block lies together (CRD), or the channels of a place in the block do (DCR).
@@ -34,35 +45,27 @@ bool channels_lead(OpContext& c) {
 
 void depth_to_space(OpContext& c) {
   const Pixels p = pixels(c);
-  const int64_t block = p.block, channels = p.channels / block / block;
   const bool lead = channels_lead(c);
-  if (channels * block * block != p.channels)
-    fail(ErrorKind::invalid_model, "", "{} channels do not divide into blocks of {}", p.channels, block);
   const Var image(c.b, c.in[0]);
   const auto number = [&](int64_t size) { return Size(c.b, size); };
-  const Size batch(image, 0), height(image, 2), width(image, 3);
-  const Var x = lead ? reshape(image, {batch, number(channels), number(block), number(block), height, width})
-                     : reshape(image, {batch, number(block), number(block), number(channels), height, width});
+  const Size batch(image, 0), height(image, 2), width(image, 3), block = number(p.block);
+  const Size channels = divided(c.b, p.channels, p.block * p.block, "channels");
+  const Var x = lead ? reshape(image, {batch, channels, block, block, height, width})
+                     : reshape(image, {batch, block, block, channels, height, width});
   const Var y = transpose(x, lead ? std::vector<int64_t>{0, 1, 4, 2, 5, 3} : std::vector<int64_t>{0, 3, 4, 1, 5, 2});
-  c.out = {reshape(y, {batch, number(channels), height * number(block), width * number(block)}).value};
+  c.out = {reshape(y, {batch, channels, height * block, width * block}).value};
 }
 
 void space_to_depth(OpContext& c) {
   const Pixels p = pixels(c);
   const Var image(c.b, c.in[0]);
   const auto number = [&](int64_t size) { return Size(c.b, size); };
-  const auto blocks = [&](size_t axis) {
-    const Dim dim = image.shape().dims[axis];
-    if (dim.known() && dim.size % p.block != 0)
-      fail(ErrorKind::invalid_model, "", "{} pixels do not divide into blocks of {}", dim.size, p.block);
-    if (dim.known()) return number(dim.size / p.block);
-    return Size::element({c.b, c.b.add("floor_div", {dim_of(c.in[0], axis, c.b), c.b.ints({p.block})})}, 0);
-  };
+  const auto blocks = [&](size_t axis) { return divided(c.b, Size(image, axis), p.block, "pixels"); };
   const Size batch(image, 0), rows = blocks(2), columns = blocks(3), block = number(p.block);
-  const Var x = reshape(image, {batch, number(p.channels), rows, block, columns, block});
+  const Var x = reshape(image, {batch, p.channels, rows, block, columns, block});
   const Var y =
       transpose(x, channels_lead(c) ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
-  c.out = {reshape(y, {batch, number(p.block * p.block * p.channels), rows, columns}).value};
+  c.out = {reshape(y, {batch, number(p.block * p.block) * p.channels, rows, columns}).value};
 }
 
 Value* count_up(Value* x, size_t axis, Builder& b) {
@@ -98,9 +101,58 @@ void shrink(OpContext& c) {
   c.out = {c.b.add("select", {c.b.add("less", {x, like(-edge)}), c.b.add("add", {x, like(bias)}), above})};
 }
 
+/// Operators of the first set, which converters of Core ML and CNTK wrote: alpha * f(beta * x), or alpha * x + beta.
+void scaled_function(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const Var x(c.b, c.in[0]);
+  c.out = {((x * c.real("beta", 1)).apply(c.target) * c.real("alpha", 1)).value};
+}
+
+void affine(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const Var x(c.b, c.in[0]);
+  c.out = {(x * c.real(c.target, 1) + c.real("beta", 0)).value};
+}
+
+void image_scaler(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const std::vector<float> shifts = c.reals("bias");
+  const Var x(c.b, c.in[0]), shift(c.b, c.b.constant(Tensor::of(kF32, {std::ssize(shifts), 1, 1}, shifts)));
+  c.out = {(x * c.real("scale", 1) + cast(shift, x.dtype())).value};
+}
+
+/// An image without a border (left, top, right, bottom), or, with `scale`, so many rows and columns behind it.
+void crop(OpContext& c) {
+  c.expect_inputs(1, 1);
+  const std::vector<int64_t> border = c.integers("border", 4, 0), size = c.integers("scale");
+  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "images have {} dims, expected 4", c.rank(0));
+  for (int64_t number : border)
+    if (number < 0 || number > kMostPixels) fail(ErrorKind::invalid_model, "", "border has {}", number);
+  std::vector<Value*> ends(2);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t before = border[1 - i], after = border[3 - i];
+    if (size.size() == 2 && (size[i] < 0 || size[i] > kMostPixels))
+      fail(ErrorKind::invalid_model, "", "scale has {}", size[i]);
+    ends[i] = size.size() == 2 ? c.b.ints({before + size[i]})
+                               : c.b.add("sub", {dim_of(c.in[0], i + 2, c.b), c.b.ints({after})});
+  }
+  Value* end = joined({c.b.ints({kToTheEnd, kToTheEnd}), ends[0], ends[1]}, c.b);
+  c.out = {c.b.add("slice", {c.in[0], c.b.ints({0, 0, border[1], border[0]}), folded(end, c.b)})};
+}
+
 constexpr Row kComposedRows[] = {
-    {"Celu", celu},     {"DepthToSpace", depth_to_space}, {"Einsum", einsum_row},
-    {"Shrink", shrink}, {"SpaceToDepth", space_to_depth}, {"Trilu", trilu},
+    {"Affine", affine, "alpha"},
+    {"Crop", crop},
+    {"ImageScaler", image_scaler},
+    {"ParametricSoftplus", scaled_function, "softplus"},
+    {"Scale", affine, "scale"},
+    {"ScaledTanh", scaled_function, "tanh"},
+    {"Celu", celu},
+    {"DepthToSpace", depth_to_space},
+    {"Einsum", einsum_row},
+    {"Shrink", shrink},
+    {"SpaceToDepth", space_to_depth},
+    {"Trilu", trilu},
 };
 
 }  // namespace

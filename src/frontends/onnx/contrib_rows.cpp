@@ -89,7 +89,7 @@ void simplified_layer_norm(OpContext& c) {
 
 /// Words, places and kinds of tokens, summed and normalised.
 void embed_layer_norm(OpContext& c) {
-  c.expect_inputs(7, 9);
+  c.expect_inputs(1, 9);
   Builder& b = c.b;
   if (c.rank(0) != 2) fail(ErrorKind::invalid_model, "", "the ids have {} dims, expected 2", c.rank(0));
   Value* places = c.given(8) ? c.in[8] : counted(scalar_dim(c.in[0], 1, b), b);

@@ -124,6 +124,8 @@ std::span<const Row> text_rows();
 std::span<const Row> random_rows();
 std::span<const Row> control_rows();
 std::span<const Row> contrib_rows();
+std::span<const Row> contrib_array_rows();
+std::span<const Row> contrib_expert_rows();
 std::span<const Row> contrib_fused_rows();
 std::span<const Row> contrib_quantised_rows();
 std::span<const Row> image_rows();
@@ -135,6 +137,7 @@ std::span<const Row> composed_rows();
 std::span<const Row> element_rows();
 std::span<const Row> quantisation_rows();
 std::span<const Row> network_rows();
+std::span<const Row> normalisation_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> signal_rows();
 

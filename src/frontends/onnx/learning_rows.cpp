@@ -72,11 +72,14 @@ Value* transformed(OpContext& c, Value* scores, const std::string& how) {
 
 namespace {
 
-int64_t features_of(OpContext& c) {
+/// The columns of the input, or, where they are known only in a run, as many as the attributes are for.
+int64_t features_of(OpContext& c, int64_t numbers, int64_t rows) {
   if (c.rank(0) != 2) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 2", c.rank(0));
   const Dim features = c.in[0]->type.shape.dims[1];
-  if (!features.known()) c.refuse("the number of features must be known");
-  return features.size;
+  if (features.known()) return features.size;
+  if (rows < 1 || numbers < 1 || numbers % rows != 0)
+    fail(ErrorKind::invalid_model, "", "has {} numbers for {} rows", numbers, rows);
+  return numbers / rows;
 }
 Value* as_f32(Value* x, Builder& b) { return cast_to(x, kF32, b); }
 
@@ -185,8 +188,11 @@ void feature_vectorizer(OpContext& c) {
     if (c.rank(i) == 1) x = expand_dims(x, {1}, c.b);
     const Dim own = x->type.shape.dims[1];
     if (i < wanted.size() && own != Dim(wanted[i])) {
-      if (!own.known() || wanted[i] < 0) c.refuse("the number of columns of input {} is not known", i);
-      if (wanted[i] < own.size)
+      constexpr int64_t kMostColumns = 1 << 20;
+      if (wanted[i] < 0 || wanted[i] > kMostColumns)
+        fail(ErrorKind::invalid_model, "", "inputdimensions has {}", wanted[i]);
+      if (!own.known()) x = c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {2, 2}, {0, 0, 0, wanted[i]}))});
+      if (!own.known() || wanted[i] < own.size)
         x = c.b.add("slice", {x, c.b.ints({0, 0}), c.b.ints({kToTheEnd, wanted[i]})});
       else
         x = c.b.add("pad", {x, c.b.constant(Tensor::of<int64_t>(kI64, {2, 2}, {0, 0, 0, wanted[i] - own.size}))});
@@ -196,12 +202,12 @@ void feature_vectorizer(OpContext& c) {
   c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", int64_t{1}}})};
 }
 
-/// The scores x * coefficients + intercepts, [n, targets].
-Value* linear_scores(OpContext& c) {
-  const int64_t features = features_of(c);
+/// The scores x * coefficients + intercepts, [n, targets]; `rows`: how many targets the attributes tell.
+Value* linear_scores(OpContext& c, int64_t rows) {
   Value* x = as_floats(c, 0);
   const std::vector<double> coefficients = doubles_of(c, "coefficients"), intercepts = doubles_of(c, "intercepts");
   const auto count = std::ssize(coefficients);
+  const int64_t features = features_of(c, count, intercepts.empty() ? rows : std::ssize(intercepts));
   if (features < 1 || count < 1 || count % features != 0)
     fail(ErrorKind::invalid_model, "", "has {} coefficients for {} features", count, features);
   const int64_t targets = count / features;
@@ -215,19 +221,22 @@ Value* linear_scores(OpContext& c) {
 
 void linear_regressor(OpContext& c) {
   c.expect_inputs(1, 1);
-  c.out = {transformed(c, as_f32(linear_scores(c), c.b), c.text("post_transform", "NONE"))};
+  c.out = {transformed(c, as_f32(linear_scores(c, c.integer("targets", 1)), c.b), c.text("post_transform", "NONE"))};
 }
 
 void linear_classifier(OpContext& c) {
   c.expect_inputs(1, 1);
   const Labels labels(c, "classlabels_ints", "classlabels_strings");
-  Value* scores = linear_scores(c);
+  Value* scores = linear_scores(c, labels.size() == 2 ? 1 : static_cast<int64_t>(labels.size()));
   const auto targets = static_cast<size_t>(scores->type.shape.dims[1].size);
+  Value* label = targets == 1 && labels.size() == 2
+                     ? squeeze(cast_to((Var(c.b, scores) > 0.0).value, kI64, c.b), {1}, c.b)
+                     : largest(c.b, scores);
   if (targets == 1 && labels.size() == 2)
-    scores = both_columns(c.b, scores, false);
+    scores = both_columns(c.b, scores, c.text("post_transform", "NONE") != "LOGISTIC");  // as ONNX Runtime does
   else if (targets != labels.size())
     c.refuse("has {} labels for {} scores", labels.size(), targets);
-  c.out = {labels.at(c.b, largest(c.b, scores)), transformed(c, as_f32(scores, c.b), c.text("post_transform", "NONE"))};
+  c.out = {labels.at(c.b, label), transformed(c, as_f32(scores, c.b), c.text("post_transform", "NONE"))};
 }
 
 /// The kernel of each row of x with each of `vectors`, [n, count].
@@ -258,10 +267,12 @@ Value* svm_kernel(OpContext& c, Value* x, std::vector<double> vectors, int64_t f
 
 void svm_regressor(OpContext& c) {
   c.expect_inputs(1, 1);
-  const int64_t features = features_of(c), count = c.integer("n_supports", 0);
+  const int64_t count = c.integer("n_supports", 0);
   Value* x = as_floats(c, 0);
   const std::vector<double> vectors = doubles_of(c, "support_vectors"), weights = doubles_of(c, "coefficients"),
                             rho = doubles_of(c, "rho");
+  const int64_t features =
+      count > 0 ? features_of(c, std::ssize(vectors), count) : features_of(c, std::ssize(weights), 1);
   if (features < 1 || rho.empty() || std::ssize(weights) != (count > 0 ? count : features) ||
       (count > 0 && (std::ssize(vectors) % features != 0 || std::ssize(vectors) / features != count)))
     fail(ErrorKind::invalid_model, "", "support vectors, coefficients and rho do not fit {} features", features);
@@ -371,9 +382,10 @@ class PairedSvm {
 
  private:
   Value* scores() {
-    const int64_t features = features_of(c_), vectors = std::accumulate(counts_.begin(), counts_.end(), int64_t{0});
+    const int64_t vectors = std::accumulate(counts_.begin(), counts_.end(), int64_t{0});
     const std::vector<double> all = doubles_of(c_, "support_vectors"), coefficients = doubles_of(c_, "coefficients"),
                               rho = doubles_of(c_, "rho");
+    const int64_t features = features_of(c_, std::ssize(all), vectors);
     const int64_t pairs = classes_ * (classes_ - 1) / 2;
     if (features < 1 || vectors < 1 || std::ssize(all) % features != 0 || std::ssize(all) / features != vectors ||
         std::ssize(coefficients) != vectors * (classes_ - 1) || std::ssize(rho) < pairs)
@@ -424,11 +436,23 @@ class PairedSvm {
   std::vector<int64_t> counts_;
 };
 
+/// Without support vectors: a score of each class from its coefficients, all through the kernel's function.
+void linear_svm(OpContext& c, const Labels& labels) {
+  const std::vector<double> coefficients = doubles_of(c, "coefficients"), rho = doubles_of(c, "rho");
+  const auto classes = static_cast<int64_t>(labels.size()), count = std::ssize(coefficients);
+  if (classes < 2 || rho.empty() || count < classes || count % classes != 0 ||
+      features_of(c, count, classes) != count / classes || c.text("kernel_type", "LINEAR") != "LINEAR")
+    c.refuse("{} coefficients without support vectors do not fit {} classes", count, classes);
+  const Var scores = Var(c.b, svm_kernel(c, as_floats(c, 0), coefficients, count / classes)) + rho[0];
+  c.out = {labels.at(c.b, largest(c.b, scores.value)),
+           transformed(c, as_f32(scores.value, c.b), c.text("post_transform", "NONE"))};
+}
+
 void svm_classifier(OpContext& c) {
   c.expect_inputs(1, 1);
   const Labels labels(c, "classlabels_ints", "classlabels_strings");
   const std::vector<int64_t> counts = c.integers("vectors_per_class");
-  if (counts.empty() || doubles_of(c, "support_vectors").empty()) c.refuse("without support vectors");
+  if (counts.empty() || doubles_of(c, "support_vectors").empty()) return linear_svm(c, labels);
   c.out = PairedSvm(c, labels.size(), counts).run(labels);
 }
 

@@ -53,9 +53,28 @@ void mod(OpContext& c) {
   c.out = {c.b.add(c.integer("fmod", 0) != 0 ? "truncate_mod" : "mod", c.in)};
 }
 
+/// An integer to the power of a float, which may be negative or broken, is computed in f64 and cut.
 void pow(OpContext& c) {
   const std::vector<Value*> both = operands(c);
+  const DType dtype = both[0]->type.dtype;
+  if (dtype.is_integer() && both[1]->type.dtype.is_float()) {
+    Value* wide = c.b.add("pow", {cast_to(both[0], kF64, c.b), cast_to(both[1], kF64, c.b)});
+    c.out = {cast_to(wide, dtype, c.b)};
+    return;
+  }
   c.out = {c.b.add("pow", {both[0], cast_to(both[1], both[0]->type.dtype, c.b)})};
+}
+
+/// Numbers as ONNX Runtime writes them: eight digits of floats, NaN and INF by these names, bools as 1 and 0.
+Value* text_of(Value* x, Builder& b) {
+  if (!x->type.dtype.is_float()) return b.add("number_to_text", {x->type.dtype == kBool ? cast_to(x, kI32, b) : x});
+  x = cast_to(x, x->type.dtype == kF64 ? kF64 : kF32, b);
+  const auto text = [&](const char* of) { return b.constant(Tensor::of<std::string>(kString, {}, {of})); };
+  Value* digits = b.add("number_to_text", {x}, {{"style", std::string("shortest")}, {"precision", int64_t{8}}});
+  Value* sign = b.add("less", {x, b.scalar_like(x, 0)});
+  Value* infinite = b.add("select", {sign, text("-INF"), text("INF")});
+  Value* finite = b.add("select", {b.add("is_inf", {x}), infinite, digits});
+  return b.add("select", {b.add("is_nan", {x}), text("NaN"), finite});
 }
 
 /// Texts become numbers, and numbers texts; narrow types are those of narrow.h.
@@ -71,12 +90,10 @@ void cast_as(OpContext& c, int32_t type) {
     c.importer().mark_narrow(c.out[0], type);
     return;
   }
-  if ((x->type.dtype == kString) != (*dtype == kString)) {
-    if (x->type.dtype == kString)
-      x = c.b.add("text_to_number", {x}, {{"dtype", dtype->is_integer() ? *dtype : kF32}});
-    else
-      c.refuse("numbers as texts are not supported");
-  }
+  if (x->type.dtype == kString && *dtype != kString)
+    x = c.b.add("text_to_number", {x}, {{"dtype", dtype->is_integer() ? *dtype : kF32}});
+  else if (x->type.dtype != kString && *dtype == kString)
+    x = text_of(x, c.b);
   c.out = {cast_to(x, *dtype, c.b)};
 }
 
@@ -230,6 +247,17 @@ void reduce(OpContext& c) {
                    c.in[0])};
 }
 
+/// Means of integers are their sums divided by the count, cut towards 0.
+void reduce_mean(OpContext& c) {
+  c.expect_inputs(1, 2);
+  const DType dtype = c.in[0]->type.dtype;
+  if (dtype.is_float()) return reduce(c);
+  Value* wide = cast_to(c.in[0], kI64, c.b);
+  Value *sum = reduced(c, "reduce_sum", wide),
+        *ones = c.b.add("broadcast_to", {c.b.scalar_like(wide, 1), c.b.add("shape_of", {wide})});
+  c.out = {cast_to(c.b.add("truncate_div", {sum, reduced(c, "reduce_sum", ones)}), dtype, c.b)};
+}
+
 void reduce_sum_square(OpContext& c) {
   c.expect_inputs(1, 2);
   c.out = {reduced(c, "reduce_sum", c.b.add("square", {c.in[0]}))};
@@ -368,7 +396,7 @@ constexpr Row kMathRows[] = {
     {"ReduceLogSum", reduce_log_sum, nullptr, {}, 1},
     {"ReduceLogSumExp", reduce_log_sum_exp, nullptr, {}, 1},
     {"ReduceMax", reduce, "reduce_max", {}, 1},
-    {"ReduceMean", reduce, "reduce_mean", {}, 1},
+    {"ReduceMean", reduce_mean, "reduce_mean", {}, 1},
     {"ReduceMin", reduce, "reduce_min", {}, 1},
     {"ReduceProd", reduce, "reduce_prod", {}, 1},
     {"ReduceSum", reduce, "reduce_sum", {}, 1},

@@ -1,18 +1,53 @@
 // ONNX's recurrent layers: RNN, GRU and LSTM.
 #include <algorithm>
+#include <map>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/recurrent.h"
 #include "frontends/reshape.h"
+#include "ir/expression.h"
 
 namespace cairn::onnx {
 namespace {
 
 using Kind = Recurrence::Kind;
 
-/// Names of ops, all directions one after the other.
-std::vector<std::string> activations(const OpContext& c, Kind kind, size_t directions) {
+/// A function of gates or states: an op's name, or another name with its numbers.
+struct Activation {
+  std::string name;
+  double alpha = 0, beta = 0;
+};
+
+/// The numbers that a function has, and what they are where none are given.
+struct Numbers {
+  size_t count;
+  double alpha, beta;
+};
+const std::map<std::string_view, Numbers> kFunctions{
+    {"sigmoid", {0, 0, 0}},      {"tanh", {0, 0, 0}},
+    {"relu", {0, 0, 0}},         {"softsign", {0, 0, 0}},
+    {"softplus", {0, 0, 0}},     {"affine", {2, 1, 0}},
+    {"leakyrelu", {1, 0.01, 0}}, {"thresholdedrelu", {1, 1, 0}},
+    {"scaledtanh", {2, 1, 1}},   {"hardsigmoid", {2, 0.2, 0.5}},
+    {"elu", {1, 1, 0}},
+};
+
+Value* applied(const Activation& function, Value* input, Builder& b) {
+  const Var x(b, input);
+  const double alpha = function.alpha, beta = function.beta;
+  if (function.name == "softsign") return (x / (abs(x) + 1)).value;
+  if (function.name == "affine") return (x * alpha + beta).value;
+  if (function.name == "leakyrelu") return x.apply("leaky_relu", {}, {{"alpha", alpha}}).value;
+  if (function.name == "thresholdedrelu") return select(x > alpha, x, x.number(0)).value;
+  if (function.name == "scaledtanh") return ((x * beta).apply("tanh") * alpha).value;
+  if (function.name == "hardsigmoid") return (x * alpha + beta).apply("clip", {}, {{"low", 0.0}, {"high", 1.0}}).value;
+  if (function.name == "elu") return x.apply("elu", {}, {{"alpha", alpha}}).value;
+  return x.apply(function.name).value;
+}
+
+/// All directions one after the other; functions with numbers take theirs from the lists in this order.
+std::vector<Activation> activations(const OpContext& c, Kind kind, size_t directions) {
   const std::vector<std::string> own = kind == Kind::lstm  ? std::vector<std::string>{"sigmoid", "tanh", "tanh"}
                                        : kind == Kind::gru ? std::vector<std::string>{"sigmoid", "tanh"}
                                                            : std::vector<std::string>{"tanh"};
@@ -21,13 +56,21 @@ std::vector<std::string> activations(const OpContext& c, Kind kind, size_t direc
     for (size_t d = 0; d < directions; ++d) names.insert(names.end(), own.begin(), own.end());
   if (names.size() != own.size() * directions)
     fail(ErrorKind::invalid_model, "", "has {} activations, expected {}", names.size(), own.size() * directions);
-  for (std::string& name : names) {
-    const std::string given = name;
+  const std::vector<float> alphas = c.reals("activation_alpha"), betas = c.reals("activation_beta");
+  size_t alpha = 0, beta = 0;
+  std::vector<Activation> all;
+  for (const std::string& given : names) {
+    std::string name = given;
     for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-    if (name != "sigmoid" && name != "tanh" && name != "relu")
-      c.refuse("activation {} is not supported, only Sigmoid, Tanh and Relu", printable(given));
+    const auto found = kFunctions.find(name);
+    if (found == kFunctions.end()) fail(ErrorKind::invalid_model, "", "activation '{}' is unknown", printable(given));
+    const Numbers& own = found->second;
+    Activation one{name, own.alpha, own.beta};
+    if (own.count > 0 && alpha < alphas.size()) one.alpha = alphas[alpha++];
+    if (own.count > 1 && beta < betas.size()) one.beta = betas[beta++];
+    all.push_back(std::move(one));
   }
-  return names;
+  return all;
 }
 
 /// All directions of one node.
@@ -46,7 +89,6 @@ class Layer {
       fail(ErrorKind::invalid_model, "", "hidden_size is {}, the recurrence has {}", c.integer("hidden_size"), hidden_);
     clip_ = c.real("clip", 0);
     if (!(clip_ >= 0)) fail(ErrorKind::invalid_model, "", "clip is {}", clip_);
-    if (c.integer("input_forget", 0) != 0) c.refuse("input_forget is not supported");
     directions_ = direction_ == "bidirectional" ? 2 : 1;
     activations_ = activations(c, kind, directions_);
     batch_first_ = c.integer("layout", 0) != 0;
@@ -85,14 +127,17 @@ class Layer {
     layer.kind = kind_;
     layer.hidden = hidden_;
     if (kind_ == Kind::lstm) layer.order = {0, 2, 3, 1};
-    const std::string* names = &activations_[d * activations_.size() / directions_];
-    if (kind_ != Kind::simple) layer.gate = *names++;
-    layer.fresh = *names++;
-    if (kind_ == Kind::lstm) layer.out = *names;
-    if (clip_ > 0)
-      layer.apply = [clip = clip_](const std::string& function, Value* x, Builder& in) {
-        return in.add(function, {in.add("clip", {x}, {{"low", -clip}, {"high", clip}})});
-      };
+    // `apply` knows them by their place.
+    size_t at = d * activations_.size() / directions_;
+    if (kind_ != Kind::simple) layer.gate = std::to_string(at++);
+    layer.fresh = std::to_string(at++);
+    if (kind_ == Kind::lstm) layer.out = std::to_string(at);
+    layer.apply = [this](const std::string& place, Value* x, Builder& in) {
+      const bool of_result = kind_ == Kind::lstm && std::stoul(place) % 3 == 2;  // which ONNX Runtime does not clip
+      if (clip_ > 0 && !of_result) x = in.add("clip", {x}, {{"low", -clip_}, {"high", clip_}});
+      return applied(activations_[std::stoul(place)], x, in);
+    };
+    layer.coupled = c_.integer("input_forget", 0) != 0;
     layer.reset_after = c_.integer("linear_before_reset", 0) != 0;
     layer.backwards = direction_ == "reverse" || d == 1;
     layer.input = b.add("matmul", {x_, part(1, d)}, {{"transpose_b", true}});
@@ -115,7 +160,7 @@ class Layer {
   Kind kind_;
   double clip_ = 0;  // of what goes into activations; 0 for none
   std::string direction_;
-  std::vector<std::string> activations_;
+  std::vector<Activation> activations_;
   size_t directions_ = 1;
   int64_t hidden_ = 0;
   bool batch_first_ = false;

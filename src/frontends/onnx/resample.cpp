@@ -86,8 +86,10 @@ class Resampler {
       one.in = folded(reshape_to(dim_of(c_.in[0], one.axis, b_), {}, b_), b_);
       Value* in = cast_to(one.in, kF64, b_);
       if (scales) {
-        one.scale = cast_to(element(scales, i), kF64, b_);
-        one.out = cast_to(op("floor", {op("mul", {one.scale, in})}), kI64, b_);
+        // The product of f32 decides, which may be the next whole number.
+        Value *scale = cast_to(element(scales, i), kF32, b_), *size = cast_to(one.in, kF32, b_);
+        one.scale = cast_to(scale, kF64, b_);
+        one.out = cast_to(op("floor", {op("mul", {scale, size})}), kI64, b_);
       } else {
         one.out = element(sizes, i);
         one.scale = op("div", {cast_to(one.out, kF64, b_), in});
@@ -116,19 +118,21 @@ class Resampler {
     }
   }
 
-  /// Where in the input each element of the result lies.
+  /// Where in the input each element of the result lies. The nearest one is chosen by numbers of f32, as ONNX Runtime does: between two
+  /// elements their rounding decides.
   Var places(const Axis& axis) {
-    const Var i = cast(Var(b_, counted(i64(0), axis.out)), kF64), scale(b_, axis.scale);
-    const Var in = cast(Var(b_, axis.in), kF64), width = scale * in;
+    const DType dtype = mode_ == "nearest" ? kF32 : kF64;
+    const Var i = cast(Var(b_, counted(i64(0), axis.out)), dtype), scale = cast(Var(b_, axis.scale), dtype);
+    const Var in = cast(Var(b_, axis.in), dtype), width = scale * in;
     const Var one = width.apply("equal", {width.number(1)}), half = (i + 0.5) / scale - 0.5;
     if (coordinates_ == "half_pixel") return half;
     if (coordinates_ == "asymmetric") return i / scale;
     if (coordinates_ == "align_corners") return select(one, i * 0.0, i * (in - 1.0) / (width - 1.0));
     if (coordinates_ == "pytorch_half_pixel") return select(one, i * 0.0 - 0.5, half);
-    if (coordinates_ == "half_pixel_symmetric") return half + in / 2.0 * (1.0 - cast(Var(b_, axis.out), kF64) / width);
+    if (coordinates_ == "half_pixel_symmetric") return half + in / 2.0 * (1.0 - cast(Var(b_, axis.out), dtype) / width);
     if (coordinates_ != "tf_crop_and_resize")
       c_.refuse("coordinates of kind {} are not supported", printable(coordinates_));
-    const Var begin(b_, axis.begin), region = Var(b_, axis.end) - begin;
+    const Var begin = cast(Var(b_, axis.begin), dtype), region = cast(Var(b_, axis.end), dtype) - begin;
     return select(one, i * 0.0 + region * (in - 1.0) / 2.0, i * region * (in - 1.0) / (width - 1.0)) +
            begin * (in - 1.0);
   }
@@ -137,7 +141,7 @@ class Resampler {
     const Var place = places(axis);
     Value* y = mode_ == "nearest" ? nearest(x, axis, place) : weighted(x, axis, place);
     if (coordinates_ != "tf_crop_and_resize") return y;
-    const Var last = cast(Var(b_, axis.in), kF64) - 1.0;
+    const Var last = cast(Var(b_, axis.in), place.dtype()) - 1.0;
     Value* outside = b_.add("or", {(place < 0).value, (place > last).value});
     std::vector<NewDim> dims(c_.rank(0), NewDim{1, -1});
     dims[axis.axis] = {-1, 0};
@@ -154,7 +158,7 @@ class Resampler {
       place = place.apply(rounding);
     else
       fail(ErrorKind::invalid_model, "", "nearest_mode '{}' is unknown", printable(rounding));
-    const Var last = cast(Var(b_, axis.in), kF64) - 1.0;
+    const Var last = cast(Var(b_, axis.in), place.dtype()) - 1.0;
     const Var at = cast(minimum(maximum(place, place.number(0)), last), kI64);
     return b_.add("gather", {x, at.value}, {{"axis", static_cast<int64_t>(axis.axis)}});
   }

@@ -1,10 +1,12 @@
 // ONNX's operators on texts and vocabularies, which run on the host.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
 #include "frontends/reshape.h"
+#include "ir/evaluate.h"
 
 namespace cairn::onnx {
 namespace {
@@ -121,13 +123,27 @@ std::vector<int64_t> sorted_places(const Tensor& keys) {
   const auto all = keys.values<T>();
   std::vector<int64_t> order(all.size());
   std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return all[static_cast<size_t>(a)] < all[static_cast<size_t>(b)]; });
-  order.erase(
-      std::unique(order.begin(), order.end(),
-                  [&](int64_t a, int64_t b) { return all[static_cast<size_t>(a)] == all[static_cast<size_t>(b)]; }),
-      order.end());
+  const auto before = [&](int64_t a, int64_t b) {  // NaN is the last
+    const T &x = all[static_cast<size_t>(a)], &y = all[static_cast<size_t>(b)];
+    if constexpr (std::is_floating_point_v<T>)
+      if (std::isnan(x) || std::isnan(y)) return std::isnan(y) && !std::isnan(x);
+    return x < y;
+  };
+  std::stable_sort(order.begin(), order.end(), before);
+  order.erase(std::unique(order.begin(), order.end(), [&](int64_t a, int64_t b) { return !before(a, b); }),
+              order.end());
   return order;
+}
+
+/// Up to version 3 no number is found by a key that is NaN.
+void without_nan(Tensor& keys, Tensor& values) {
+  if (!keys.dtype().is_float() || keys.count() != values.count()) return;
+  std::vector<int64_t> kept;
+  const std::vector<double> all = keys.as_f64();
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!std::isnan(all[i])) kept.push_back(static_cast<int64_t>(i));
+  for (Tensor* list : {&keys, &values})
+    *list = evaluate("gather", {list->reshaped({list->count()}), Tensor::of_i64(kept)});
 }
 
 void label_encoder(OpContext& c) {
@@ -142,6 +158,7 @@ void label_encoder(OpContext& c) {
   } else {
     keys = list_of(c, "keys");
   }
+  if (keys && values && c.opset < 4) without_nan(*keys, *values);
   if (!keys || !values || keys->count() != values->count() || keys->count() == 0)
     c.refuse("needs as many keys as values, and one at least");
   if (keys->dtype() != c.in[0]->type.dtype)
@@ -158,9 +175,6 @@ void label_encoder(OpContext& c) {
     order = sorted_places<double>(*keys);
   else
     c.refuse("keys of {} are not supported", to_string(keys->dtype()));
-  if (keys->dtype().is_float())
-    for (double key : keys->as_f64())
-      if (key != key) c.refuse("a key that is NaN is not supported");
   Value* fallback = nullptr;
   if (auto tensor = c.tensor("default_tensor"); tensor && tensor->count() == 1)
     fallback = b.constant(*tensor);
@@ -176,11 +190,12 @@ void label_encoder(OpContext& c) {
     Value* all = b.constant(list.reshaped({list.count()}));
     return b.add("gather", {all, b.ints(order)});
   };
-  // Floats are found by their bits: both zeros become one, and all are as distinct as the numbers are.
+  // Floats are found by their bits: both zeros become one, all NaNs another, and all are as distinct as the numbers are.
   const auto found = [&](Value* x) {
     if (!x->type.dtype.is_float()) return x;
     Value *zero = b.scalar_like(x, 0), *is_zero = folded(b.add("equal", {x, zero}), b);
-    Value* number = folded(b.add("select", {is_zero, zero, x}), b);
+    Value *nan = b.scalar_like(x, std::nan("")), *is_nan = folded(b.add("is_nan", {x}), b);
+    Value* number = folded(b.add("select", {is_zero, zero, folded(b.add("select", {is_nan, nan, x}), b)}), b);
     return folded(b.add("bitcast", {number}, {{"dtype", x->type.dtype == kF64 ? kI64 : kI32}}), b);
   };
   Value* x = found(b.add("reshape", {c.in[0], b.ints({-1})}));

@@ -184,8 +184,9 @@ void tree_ensemble_classifier(OpContext& c) {
   const bool share = trees.positive();
   Value* second = b.add("greater", {score, b.scalar_like(score, share ? 0.5 : 0)});
   Value* label = labels.at(b, b.add("reshape", {cast_to(second, kI64, b), b.ints({-1})}));
-  Value* scores = both_columns(b, cast_to(score, kF32, b), share);
-  c.out = {label, share && how != "PROBIT" ? scores : transformed(c, scores, how)};
+  const bool untouched = share && how != "PROBIT" && how != "LOGISTIC";  // as ONNX Runtime does
+  Value* scores = both_columns(b, cast_to(score, kF32, b), share && how != "LOGISTIC");
+  c.out = {label, untouched ? scores : transformed(c, scores, how)};
 }
 
 /// Of operator set 5: nodes and leaves in lists of their own, members of sets among the modes.

@@ -32,6 +32,7 @@ SHARES = steps(1 / 256, 0)
 POOL = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
 CONV = (f(2, 3, 7, 7), f(4, 3, 3, 3), f(4))
 LSTM = (f(5, 2, 4), i8(1, 4, 24), i8(1, 6, 24), f(1, 48), *[None] * 4, *[np.float32([0.005]), np.int8([0])] * 2)
+EXPERTS = (f(6, 8), f(6, 4), f(4, 16, 8), f(4, 16), f(4, 8, 16), f(4, 8))
 # name: (op, inputs, how many results, attributes); None: left out
 CASES = {
     "QLinearAdd": ("QLinearAdd", (*IMAGES, u8(6), *OTHERS[1:], *TO), 1, {}),
@@ -76,6 +77,24 @@ CASES = {
         {"num_heads": 4, "kv_num_heads": 2, "smooth_softmax": 1}),
     "MaxRoiPool": (
         "MaxRoiPool", (f(2, 3, 8, 8), np.float32([[0, 1, 2, 6, 7], [1, 0, 0, 30, 9], [0, 5, 5, 2, 2]])), 1, {"pooled_shape": [3, 2], "spatial_scale": 0.5}),
+    "CropAndResize": ("CropAndResize", (f(2, 3, 8, 7), np.float32([[0.1, 0.1, 0.8, 0.9], [0, 0, 1.2, 1]]), np.int32([1, 0]), np.int32([3, 4])), 1, {"extrapolation_value": 2.0}),
+    "GatherND": ("GatherND", (f(3, 4), np.array([[0, 1], [2, 2]])), 1, {}),
+    "MatMulBnb4, nf4": ("MatMulBnb4", (f(3, 32), u8(16 * 32 // 2), f(32) ** 2), 1, {"K": 32, "N": 16, "block_size": 16, "quant_type": 1}),
+    "MatMulBnb4, fp4": ("MatMulBnb4", (f(3, 24), u8(5 * 24 // 2), f(4) ** 2), 1, {"K": 24, "N": 5, "block_size": 32, "quant_type": 0}),
+    "MatMulInteger16": ("MatMulInteger16", (*(random.integers(-999, 999, dims).astype(np.int16) for dims in ((2, 3, 4), (4, 5))),), 1, {}),
+    "NGramRepeatBlock": ("NGramRepeatBlock", (np.array([[1, 2, 3, 1, 2], [4, 4, 4, 4, 4], [1, 2, 3, 4, 5]]), f(3, 6)), 1, {"ngram_size": 3}),
+    "NGramRepeatBlock, words": ("NGramRepeatBlock", (np.array([[1, 2, 0]]), f(1, 6)), 1, {"ngram_size": 1}),
+    "Pad": ("Pad", (f(3, 4), np.array([1, 0, 1, 2]), np.float32([4])), 1, {}),
+    "Range": ("Range", (np.float32([1]), np.float32([7]), np.float32([2.5])), 1, {}),
+    "UnfoldTensor": ("UnfoldTensor", (f(2, 9, 3),), 1, {"dim": 1, "size": 3, "step": 2}),
+    "Unique": ("Unique", (np.float32([2, 1, 1, 3, 4, 3]),), 3, {}),
+    "MoE": ("MoE", EXPERTS, 1, {"k": 2, "activation_type": "gelu", "normalize_routing_weights": 1}),
+    "MoE, one": ("MoE", (f(2, 3, 8), f(6, 4), f(4, 16, 8), None, f(4, 8, 16)), 1, {"k": 1}),
+    "MoE, swiglu": ("MoE", (f(6, 8), f(6, 4), f(4, 32, 8), f(4, 32), f(4, 8, 16), f(4, 8)), 1,
+                    {"k": 2, "activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 1.0}),
+    "QMoE": ("QMoE", (f(6, 32), f(6, 4), u8(4, 16, 32), f(4, 16) ** 2 / 99, None, u8(4, 32, 16), f(4, 32) ** 2 / 99), 1, {"k": 2, "expert_weight_bits": 8}),
+    "QMoE, four bits": ("QMoE", (f(6, 32), f(6, 4), u8(4, 16, 16), f(4, 16) ** 2 / 9, None, u8(4, 32, 8), f(4, 32) ** 2 / 9), 1,
+                        {"k": 2, "normalize_routing_weights": 1, "activation_type": "silu"}),
 }  # fmt: skip
 UNITS = {"DynamicQuantizeLSTM": 0.03}  # its state is rounded as well there
 

@@ -358,3 +358,47 @@ def test_a_variable_that_changes_is_an_input_and_an_output(tmp_path):
     feeds = {"x": np.array(1, np.float32), "total": np.array(10, np.float32)}
     found = through_onnx(tmp_path / "counter.txt", tmp_path, feeds)
     assert found["total:new"] == 11 and found["y"] == -11
+
+
+def single(file, op, x, opset=20, **attributes):
+    """One node whose first input is the model's; the others are constants by their names."""
+    constants = {name: value for name, value in attributes.items() if isinstance(value, np.ndarray)}
+    names = ["x", *(name if value.size else "" for name, value in constants.items())]
+    settings = {name: value for name, value in attributes.items() if name not in constants}
+    node = onnx.helper.make_node(op, names, ["y"], **settings)
+    given = [onnx.helper.make_tensor_value_info("x", onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)]
+    held = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items() if value.size]
+    graph = onnx.helper.make_graph([node], "g", given, [onnx.helper.make_empty_tensor_value_info("y")], held)
+    file.write_bytes(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=9).SerializeToString())
+    return file
+
+
+RANDOM = np.random.default_rng(4)
+BYTES = {kind: lambda *dims, kind=kind: RANDOM.integers(np.iinfo(kind).min, np.iinfo(kind).max, dims, dtype=kind) for kind in (np.int8, np.uint8)}
+PAIRS = RANDOM.standard_normal((2, 5, 2)).astype(np.float32)
+NINE, EIGHT, AXIS = np.array(9), np.array(8), np.array(1)
+# name: (op, x, operator set, inputs and attributes by name)
+WRITTEN = {
+    "a product of bytes": ("MatMulInteger", BYTES[np.uint8](2, 3, 4), 10, {"b": BYTES[np.int8](4, 5), "p": np.array(7, np.uint8), "q": BYTES[np.int8](5)}),
+    "a convolution of bytes": ("ConvInteger", BYTES[np.uint8](2, 4, 6, 5), 10, {"w": BYTES[np.int8](4, 2, 3, 3), "p": np.array(7, np.uint8), "group": 2, "pads": [1, 0, 1, 2]}),
+    "a convolution of signed bytes": ("ConvInteger", BYTES[np.int8](2, 3, 6, 5), 10, {"w": BYTES[np.int8](4, 3, 3, 3), "p": np.array(-5, np.int8), "q": np.array(3, np.int8), "strides": [2, 1]}),
+    "a real transform": ("DFT", PAIRS[..., :1], 20, {"n": np.array(()), "axis": AXIS, "onesided": 1}),
+    "a real transform of another length": ("DFT", PAIRS[..., :1], 20, {"n": EIGHT, "axis": AXIS, "onesided": 1}),
+    "back to an even length": ("DFT", PAIRS, 20, {"n": EIGHT, "axis": AXIS, "onesided": 1, "inverse": 1}),
+    "back to an odd length": ("DFT", PAIRS, 20, {"n": NINE, "axis": AXIS, "onesided": 1, "inverse": 1}),
+    "columns as an image": ("Col2Im", RANDOM.standard_normal((1, 12, 12)).astype(np.float32), 18, {"size": np.array([5, 7]), "block": np.array([2, 3]), "dilations": [1, 2]}),
+    "numbers as texts": ("Cast", np.array([1.5, np.nan, -np.inf, 1 / 3], np.float32), 20, {"to": 8}),
+    "boxes": ("RoiAlign", RANDOM.standard_normal((2, 3, 8, 8)).astype(np.float32), 16, {"r": np.array([[0, 0, 5, 6], [1, 2, 7.5, 7]], np.float32), "b": np.array([0, 1]), "output_height": 3, "output_width": 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_operator_of_onnx_comes_back(name, tmp_path):
+    op, x, opset, attributes = WRITTEN[name]
+    file = single(tmp_path / "m.onnx", op, x, opset=opset, **attributes)
+    expected = cairn.load(file).run({"x": x})["y"]
+    found = through_onnx(file, tmp_path, {"x": x})["y"]
+    if expected.dtype == object:
+        assert [one.decode() for one in expected] == list(found)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

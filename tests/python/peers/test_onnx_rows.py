@@ -64,6 +64,24 @@ def test_a_lstm_with_peepholes_lengths_and_a_start():
     check("LSTM", (5, 2, n), constants, 3, open_dims=(), hidden_size=h)
 
 
+@pytest.mark.parametrize("clip", (None, 0.5))
+@pytest.mark.parametrize("functions, alphas, betas", (
+    (["Sigmoid", "Tanh", "Tanh"], [], []), (["HardSigmoid", "Softsign", "Elu"], [0.3, 0.7], [0.4]),
+    (["Sigmoid", "LeakyRelu", "ScaledTanh"], [0.1, 0.9], [1.1]), (["Sigmoid", "ThresholdedRelu", "Affine"], [0.2, 0.8], [0.1])))  # fmt: skip
+@pytest.mark.parametrize("coupled", (0, 1))
+def test_a_lstm_of_other_functions(coupled, functions, alphas, betas, clip):
+    h, n = 3, 4
+    attributes = {"activations": functions, "activation_alpha": alphas, "activation_beta": betas, "clip": clip, "input_forget": coupled}
+    attributes = {name: value for name, value in attributes.items() if value not in (None, [])}
+    constants = [weights(1, 4 * h, n), weights(1, 4 * h, h), weights(1, 8 * h) * 3, None, weights(1, 2, h), weights(1, 2, h) * 4]
+    check("LSTM", (5, 2, n), constants, 3, open_dims=(), hidden_size=h, **attributes)
+
+
+@pytest.mark.parametrize("function", ("Softplus", "ScaledTanh", "LeakyRelu"))
+def test_a_rnn_of_another_function(function):
+    check("RNN", (5, 2, 4), [weights(1, 3, 4), weights(1, 3, 3)], 2, hidden_size=3, activations=[function], activation_alpha=[0.8], activation_beta=[1.3])
+
+
 def test_a_gru_that_resets_after_the_product():
     h, n = 4, 3
     constants = [weights(1, 3 * h, n), weights(1, 3 * h, h), weights(1, 6 * h)]
@@ -96,6 +114,13 @@ def test_resize(name):
     check("Resize", (2, 3, 5, 6), [EMPTY, scales] + ([sizes] if sizes is not None else []), open_dims=(), **attributes)
     if sizes is None and name != "linear_corners":
         check("Resize", (2, 3, 5, 6), [EMPTY, scales], open_dims=(0, 2, 3), **attributes)
+
+
+@pytest.mark.parametrize("rounding", ("floor", "ceil", "round_prefer_ceil", "round_prefer_floor"))
+@pytest.mark.parametrize("scale", (0.6, 0.7, 1.1, 1.6, 2.3))
+def test_the_nearest_pixel_and_the_size_are_those_of_rounded_numbers(scale, rounding):
+    attributes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": rounding}
+    check("Resize", (1, 2, 10, 30), [EMPTY, np.array([1, 1, scale, scale], np.float32)], open_dims=(), **attributes)
 
 
 @pytest.mark.parametrize("name", [name for name in RESIZE if not name.startswith("cubic")])
