@@ -91,7 +91,7 @@ class TreeReader {
   DumpTree read() {
     std::error_code error;
     fs::file_status status = fs::status(tree_.root, error);
-    if (!fs::exists(status)) fail(ErrorKind::not_found, tree_.root, "does not exist");
+    if (!fs::exists(status)) fail(ErrorKind::not_found, tree_.root, "does not exist{}", near_file(tree_.root));
     if (fs::is_directory(status)) {
       read_folder();
     } else {

@@ -12,6 +12,7 @@
 #include "runtime/input_limits.h"
 #include "runtime/likely_dims.h"
 #include "support/files.h"
+#include "support/nearest.h"
 
 namespace cairn {
 
@@ -151,7 +152,13 @@ void check_fp16_inputs(const Conversion& conversion, const Function& main) {
     const auto& params = main.body.params;
     auto found =
         std::find_if(params.begin(), params.end(), [&](const auto& param) { return is_named(param->name, name); });
-    if (found == params.end()) throw ConversionError(Fault::fp16_name, name, "is no input of the model");
+    if (found == params.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& param : params) names.push_back(param->name);
+      throw ConversionError(
+          Fault::fp16_name, name,
+          fmt::format("is no input of the model, which has {}{}", fmt::join(names, ", "), did_you_mean(name, names)));
+    }
     if (!(*found)->type.dtype.is_float())
       throw ConversionError(Fault::fp16_type, name,
                             fmt::format("the input is {}, expected floats", to_string((*found)->type)));

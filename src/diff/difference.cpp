@@ -179,7 +179,9 @@ std::vector<double> Allowance::of(const std::vector<Tensor>& inputs, const std::
           judge::last_place(outputs[i].dtype(), outputs[i].dtype(), judge::distance(outputs[i], outputs[i]).largest);
   std::vector<double> allowed = last;
   if (!load || (enough && enough(allowed))) return allowed;
-  auto model = Model::make(load(), {.threads = threads, .engines = engines, .optimise = false});
+  Module module = load();
+  if (module.optimised_by.empty()) optimise(module, {.disabled = {"ALL"}});  // no kernel takes variables
+  auto model = Model::make(std::move(module), {.threads = threads, .engines = engines, .optimise = false});
   const Trace plain = trace_run(*model, inputs, {.keep = false});
   for (uint64_t seed : kSeeds) {
     const Trace moved = trace_run(*model, inputs, {.noise = seed, .keep = false});

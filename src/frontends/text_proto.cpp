@@ -5,9 +5,11 @@
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 #include <utility>
+#include <vector>
 
 #include "frontends/wire.h"
 #include "support/error.h"
+#include "support/nearest.h"
 
 namespace cairn {
 namespace {
@@ -31,9 +33,14 @@ int hex_digit(char c) {
 
 /// Tokens of the text form: words (identifiers and numbers), strings, single marks. A fault is at the token that was read
 /// last, or where what was expected is not.
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows begin a text with it
+
 class Tokens {
  public:
-  Tokens(std::string_view text, const std::string& file) : text_(text), file_(file) { skip_blanks(); }
+  Tokens(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    if (text_.starts_with(kByteOrderMark)) text_.remove_prefix(kByteOrderMark.size());
+    skip_blanks();
+  }
 
   bool done() const { return at_ == text_.size(); }
   char peek() const { return done() ? '\0' : text_[at_]; }
@@ -196,12 +203,22 @@ const TextField* find_field(const TextMessage& message, std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string_view> names_of(const TextMessage& message) {
+  std::vector<std::string_view> names;
+  for (const TextField& field : message.fields) names.push_back(field.name);
+  return names;
+}
+
 void read_fields(Tokens& tokens, const TextMessage& message, char close, protozero::pbf_writer& to, int depth);
 
 int32_t word_value(std::string_view word, const TextField& field, const Tokens& tokens) {
   for (const TextEnum& candidate : field.words)
     if (candidate.name == word) return candidate.value;
-  if (!is_digit(word.back())) tokens.fail("field {} has no value '{}'", field.name, printable(word));
+  std::vector<std::string_view> names;
+  for (const TextEnum& candidate : field.words) names.push_back(candidate.name);
+  const bool number = word.find_first_not_of("-0123456789xX") == std::string_view::npos;
+  const std::string meant = word.size() > 4 ? did_you_mean(word, names) : "";  // shorter ones are near to anything
+  if (!number) tokens.fail("field {} has no value '{}'{}", field.name, printable(word), meant);
   return static_cast<int32_t>(integer_of(word, tokens));
 }
 
@@ -237,7 +254,8 @@ void read_fields(Tokens& tokens, const TextMessage& message, char close, protoze
     if (tokens.done()) tokens.fail_here("the text ends inside {}", message.name);
     std::string_view name = tokens.word();
     const TextField* field = find_field(message, name);
-    if (field == nullptr && message.unknown == 0) tokens.fail("{} has no field '{}'", message.name, printable(name));
+    if (field == nullptr && message.unknown == 0)
+      tokens.fail("{} has no field '{}'{}", message.name, printable(name), did_you_mean(name, names_of(message)));
     if (message.place != 0) to.add_int64(message.place, tokens.token());
     if (field == nullptr) {
       static constexpr TextField kUnknown{"", 0, TextKind::ignored};
@@ -275,7 +293,7 @@ std::string text_to_wire(std::string_view text, const TextMessage& message, cons
 }
 
 bool looks_like_text(std::string_view bytes, const TextMessage& message) {
-  size_t at = 0;
+  size_t at = bytes.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   while (at < bytes.size() && (is_blank(bytes[at]) || bytes[at] == '#')) {
     if (bytes[at] == '#')
       while (at < bytes.size() && bytes[at] != '\n') ++at;

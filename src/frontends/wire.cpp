@@ -9,6 +9,7 @@
 #include <protozero/exception.hpp>
 
 #include "support/fault.h"
+#include "support/files.h"
 #include "support/pages.h"
 
 namespace cairn {
@@ -16,8 +17,9 @@ namespace cairn {
 std::shared_ptr<ModelBytes> ModelBytes::open(const std::string& path) {
   // O_NONBLOCK: a FIFO must be refused, not waited for.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
-    fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io, path, "cannot be opened: {}", reason(errno));
+  if (const int code = errno; descriptor < 0)
+    fail(code == ENOENT ? ErrorKind::not_found : ErrorKind::io, path, "cannot be opened: {}{}", reason(code),
+         code == ENOENT ? near_file(path) : "");
   return from_descriptor(path, descriptor);
 }
 

@@ -5,11 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "support/fault.h"
+#include "support/nearest.h"
 #include "support/pages.h"
 #include "support/part_file.h"
 
@@ -19,7 +24,8 @@ namespace {
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what) {
   int code = errno;
-  fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}", what, reason(code));
+  fail(code == ENOENT || code == ENOTDIR ? ErrorKind::not_found : ErrorKind::io, path, "{}: {}{}", what, reason(code),
+       code == ENOENT ? near_file(path) : "");
 }
 
 class Descriptor {
@@ -101,6 +107,33 @@ void make_folders(const std::string& path) {
   } catch (const std::filesystem::filesystem_error&) {
     throw current_fault();
   }
+}
+
+std::string near_file(const std::string& path) {
+  constexpr size_t kMostNames = 10'000;
+  if (path.find('\\') != std::string::npos) return "; parts of a path are separated by '/'";
+  const std::filesystem::path wanted(path);
+  const std::filesystem::path folder = wanted.has_parent_path() ? wanted.parent_path() : ".";
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return "; there is no folder " + printable(folder.string());
+  const std::string stem = wanted.stem().string();
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator each(folder, error), end; !error && each != end; each.increment(error)) {
+    const std::filesystem::path& name = each->path().filename();
+    const std::string other = name.stem().string();
+    const std::string_view stems[] = {other};
+    if (names.size() < kMostNames && (other == stem || nearest(stem, stems))) names.push_back(name.string());
+  }
+  std::sort(names.begin(), names.end());
+  // A name without its ending is nearer to "net.pb" than to "new": they are compared as they would be complete.
+  std::vector<std::string_view> candidates(names.begin(), names.end());
+  std::string name = wanted.filename().string();
+  if (!wanted.has_extension())
+    for (const std::string& each : names)
+      if (std::filesystem::path(each).stem() == stem) name = each;
+  const auto found = nearest(name, candidates);
+  if (!found) return "";
+  return fmt::format("; did you mean {}?", printable((wanted.parent_path() / *found).string()));
 }
 
 std::string expand_home(const std::string& path) {

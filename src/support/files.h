@@ -41,6 +41,10 @@ std::string read_file(const std::string& path, size_t limit = 64 << 20);
 /// Makes the folder and those above it that are missing. Throws Error io, invalid_argument, not_found.
 void make_folders(const std::string& path);
 
+/// What may have been meant by a path that does not exist, behind a sentence that says so: "; did you mean FILE?", "; there is
+/// no folder FOLDER", or nothing.
+std::string near_file(const std::string& path);
+
 /// Replaces "~" in "~" or "~/..." by the home folder; other text is unchanged.
 std::string expand_home(const std::string& path);
 

@@ -75,6 +75,7 @@ TEST(GraphDef, WhatIsWrittenReadsBackTheSame) {
 TEST(TextProto, SaysLineAndColumnOfAMistake) {
   const std::pair<const char*, const char*> kMistakes[] = {
       {"node {\n  name: \"x\"\n  colour: 3\n}\n", "line 3, column 3: NodeDef has no field 'colour'"},
+      {"node { nmae: \"x\" }\n", "line 1, column 8: NodeDef has no field 'nmae'; did you mean name?"},
       {"versions {\n  producer:  1.5x }", "line 2, column 14: '1.5x' is no integer"},
       {"node { name: \"x\" # a note\n\tinput 3 }", "line 2, column 8: expected ':', found '3'"},
       {"node { name: 'abc\n }", "line 1, column 14: string is not closed"},

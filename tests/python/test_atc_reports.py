@@ -142,7 +142,11 @@ def test_the_shape_of_an_input_that_is_cut_off_is_told_by_all_commands(command, 
     (["--output_type=FP99"], "E10001", "'FP99' is not FP32, FP16, UINT8 or INT8"),
     (["--output_type=y:0:FP99"], "E10001", "'FP99' is not"),
     (["--soc_version=banana"], "E10001", "it must be the name of a chip"),
-    (["--input_fp16_nodes=no"], "E10016", "Opname [no] specified in [--input_fp16_nodes] is not found"),
+    (["--input_fp16_nodes=no"], "E10016", "Opname [no] specified in [--input_fp16_nodes] is not found: it is no input of the model"),
+    (["--output_type=y:0:FP16;y:0:FP32"], "E10001", "y:0 has two types"),
+    (["--insert_op_conf=marked.cfg"], "E10052", "line 2, column 14: field aipp_mode has no value 'statik'; did you mean static?"),
+    (["--singleop=bad.jsn"], "E10023", "did you mean bad.json?"),
+    (["--fusion_switch_file=bed.json"], "E13000", "cannot be opened: No such file or directory; did you mean bad.json?"),
     (["--precision_mode=allow_mix_precision", "--modify_mixlist=bad.json"], "E10032", "line 2, column 9: syntax error"),
     (["--fusion_switch_file=bad.json"], "E10032", "line 2, column 9: syntax error"),
     (["--singleop=bad.json"], "E10025", "line 2, column 9: syntax error"),
@@ -155,6 +159,7 @@ def test_the_shape_of_an_input_that_is_cut_off_is_told_by_all_commands(command, 
 ])  # fmt: skip
 def test_faults_are_told_with_their_place(convert, tmp_path, options, code, said):  # noqa: F811
     (tmp_path / "bad.json").write_text('{"black-list":\n  {"a": }}')
+    (tmp_path / "marked.cfg").write_bytes(b"\xef\xbb\xbfaipp_op {\n  aipp_mode: statik\n}\n")  # as editors of Windows write it
     (tmp_path / "bad.ini").write_text("[ByOpType]\n# a comment\nNeg=much\n")
     assert said in convert(DENSE, *options, fails=code)
 

@@ -140,6 +140,12 @@ def test_an_om_file_runs_and_equals_tensorflow(frozen, command, tmp_path):
     assert np.abs(np.load(file) - expected["logits"]).max() <= 1e-4 * frozen.spread("logits")
 
 
+def test_msame_takes_no_batch_for_a_model_of_fixed_sizes(frozen, command):
+    assert atc(command, shape="features:8,20").returncode == 0
+    done = command("msame", "--model", "model.om", "--dymBatch", "2")
+    assert done.returncode == 1 and "--dymBatch: all sizes of the model are fixed" in done.stdout
+
+
 def test_msame_runs_raw_files(frozen, command, tmp_path):
     assert atc(command, shape="features:8,20").returncode == 0
     inputs, expected = next(iter(frozen.cases()))

@@ -33,6 +33,11 @@ def test_a_step_ends_where_its_time_is_over_or_its_session_is_closed(fault):
     assert any(len(graph["clusters"]) == 1 and graph["numeric"] > 3 for graph in report["graphs"])
 
 
+def test_a_step_ends_while_its_code_is_made(fault):
+    found, report = fault("cancelled_compilations")
+    assert found == ["DeadlineExceededError", True, True] and not report["run_by_tensorflow"]
+
+
 def test_a_place_out_of_range_is_an_error_as_on_tensorflow(fault):
     found, report = fault("places_out_of_range")
     assert not report["run_by_tensorflow"] and len(found) > 15

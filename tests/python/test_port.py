@@ -120,6 +120,57 @@ def test_runs_in_another_order_prove_nothing():
     assert compared(runs("a", "b", "a"), runs("a", "b", "b"))["verdict"] == port.NOT_EQUAL
 
 
+def test_a_run_that_timing_adds_moves_no_later_one():
+    """A hook reads the counter of steps once more where it was read before its update."""
+    stock = {"after:1:w": np.array([1.0]), "fetch:2:step/add:0": np.array([1.0]), "after:3:w": np.array([2.0]), "variable:7:w": np.array([2.0])}
+    cairn = {"after:1:w": np.array([1.0]), "after:2:w": np.array([2.0]), "variable:7:w": np.array([2.0])}
+    found = port.compare({"stock": stock, "again": stock, "cairn": cairn}, {"step/add": "read and updated in no order"})
+    assert found["verdict"] == port.EQUAL and [row["key"] for row in found["unequal"]] == ["fetch:1.001:step/add:0"]
+    found = port.compare({"stock": stock, "again": stock, "cairn": cairn | {"after:2:w": np.array([2.1])}}, {"step/add": "in no order"})
+    assert found["verdict"] == port.NOT_EQUAL
+
+
+def test_the_interface_is_that_of_the_program_not_of_the_most_files():
+    files = [{"path": "old.py", "tf": 1}, {"path": "older.py", "tf": 1}, {"path": "new.py", "tf": 2}, {"path": "util.py", "tf": 0}]
+    found = [port.generation(name, {"tf": 1, "files": files}) for name in ("new.py", "old.py", "util.py")]
+    assert found == [2, 1, 1]
+
+
+def test_weights_that_a_function_makes_are_moved_as_well(tmp_path):
+    """A Keras model without a size of its inputs makes its variables inside the first call of its step."""
+    script = tmp_path / "train.py"
+    script.write_text(LAZY)
+    values = []
+    for seed in ("", "1", "2"):
+        record = tmp_path / f"{seed}.npz"
+        done = run_python(["-m", "cairn_tf1", "--tf2", script], CAIRN_RECORD=str(record), CAIRN_RECORD_STEPS="1", CAIRN_RECORD_NUDGE=seed)
+        assert done.returncode == 0, done.stderr
+        with np.load(record) as arrays:
+            values.append(next(arrays[key] for key in arrays.files if key.startswith("variable:") and "kernel" in key))
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        moved = np.abs(values[one] - values[other]).max()
+        assert 0 < moved < 1e-5
+
+
+LAZY = """
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.layers.Dense(4, kernel_initializer=tf.keras.initializers.GlorotUniform(1))])
+optimizer = tf.keras.optimizers.SGD(1e-3)
+
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(x) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+
+step(tf.ones([3, 5]))
+"""
+
+
 def test_what_differs_before_a_race_is_a_fault():
     stock = {"after:1:v": np.array([1.0]), "after:2:w": np.array([1.0])}
     cairn = {"after:1:v": np.array([2.0]), "after:2:w": np.array([2.0])}

@@ -209,6 +209,27 @@ def test_a_stateful_keras_file_begins_every_run_with_its_first_states(command, t
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_random_numbers_begin_anew_in_every_run(command, tmp_path):
+    def build(tf, tf1):
+        x = tf1.placeholder(tf.float32, [4, 4], name="x")
+        tf.identity(x + tf.random.uniform([4, 4], seed=3), name="noisy")
+
+    graph_of(build, tmp_path / "frozen.pb")
+    done = command("cairn", "verify", "frozen.pb", "--against", "frozen.pb")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_difference_behind_random_numbers_is_judged(command, tmp_path):
+    def build(tf, tf1, scale=1.0):
+        x = tf1.placeholder(tf.float32, [4, 4], name="x")
+        tf.identity(x * scale + tf.random.uniform([4, 4], seed=3), name="noisy")
+
+    graph_of(build, tmp_path / "frozen.pb")
+    graph_of(lambda *modules: build(*modules, scale=1.5), tmp_path / "other.pb")
+    done = command("cairn", "verify", "frozen.pb", "--against", "other.pb")
+    assert done.returncode == 2 and "DIFFERS" in done.stdout, done.stdout + done.stderr
+
+
 def test_cells_with_dropout_and_masks_are_run_by_their_framework(command, tmp_path):
     import tensorflow as tf
 

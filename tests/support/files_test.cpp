@@ -39,6 +39,22 @@ class Folder : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(Folder, APathThatDoesNotExistHasTheNearestFileOfItsFolder) {
+  for (const char* name : {"net.pb", "other.onnx"}) std::ofstream(folder_ / name) << "x";
+  const auto near = [&](const std::string& name) { return near_file(folder_ / name); };
+  const std::string meant = "; did you mean " + (folder_ / "net.pb").string() + "?";
+  for (const char* wrong : {"nett.pb", "Net.pb", "net.bp", "net"}) EXPECT_EQ(near(wrong), meant) << wrong;
+  EXPECT_EQ(near("resnet_v2.pb"), "");
+  EXPECT_EQ(near("models/net.pb"), "; there is no folder " + (folder_ / "models").string());
+  EXPECT_EQ(near_file("models\\net.pb"), "; parts of a path are separated by '/'");
+  try {
+    read_file(folder_ / "Net.pb");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).ends_with(meant)) << error.what();
+  }
+}
+
 using Files = Folder;
 
 TEST_F(Files, WritingReplacesAndLeavesNothingElse) {

@@ -28,7 +28,8 @@ std::string trimmed(const std::string& line) {
 
 std::string text_of(const std::string& path, const char* option) {
   if (!std::filesystem::exists(path))
-    stop("E10410", option, fmt::format("File [{}] of parameter [{}] does not exist.", path, option));
+    stop("E10410", option, fmt::format("File [{}] of parameter [{}] does not exist.", path, option),
+         hint_of(near_file(path)));
   return read_file(path);
 }
 std::vector<std::string> lines_of(const std::string& path, const char* option) {

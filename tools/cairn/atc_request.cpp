@@ -181,7 +181,10 @@ class Reader {
       size_t colon = part.rfind(':');
       if (colon == std::string::npos && !types.emplace("", dtype_of(part)).second)
         invalid("two types have no output's name", true);
-      if (colon != std::string::npos) types[part.substr(0, colon)] = dtype_of(part.substr(colon + 1));
+      if (colon == std::string::npos) continue;
+      std::string output = part.substr(0, colon);
+      const DType dtype = dtype_of(part.substr(colon + 1));
+      if (types.emplace(output, dtype).first->second != dtype) invalid(output + " has two types", false);
     }
     return types;
   }

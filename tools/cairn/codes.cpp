@@ -20,7 +20,7 @@ namespace {
       stop("E10034", "--input_fp16_nodes", fmt::format("Input [{}] is preprocessed and cannot be fp16.", name));
     case Fault::fp16_name:
       stop("E10016", "--input_fp16_nodes",
-           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found.", name),
+           fmt::format("Opname [{}] specified in [--input_fp16_nodes] is not found: it {}", name, error.message()),
            name.find_first_of(", ") == std::string::npos ? "" : "separate the inputs by ';'");
     case Fault::fp16_type:
       stop("E10001", "--input_fp16_nodes",
@@ -43,6 +43,8 @@ namespace {
 }
 
 }  // namespace
+
+std::string hint_of(const std::string& near) { return near.empty() ? "" : near.substr(2); }
 
 void stop(const char* code, const std::string& subject, const std::string& message, const std::string& fix) {
   Report report;

@@ -13,6 +13,9 @@ namespace cairn::cli {
 [[noreturn]] void stop(const char* code, const std::string& subject, const std::string& message,
                        const std::string& fix = {});
 
+/// What near_file() says, as a fix.
+std::string hint_of(const std::string& near);
+
 /// The JSON of a file that an option names; the refusal tells line and column.
 Json read_json(const std::string& path, const char* option, const char* code);
 

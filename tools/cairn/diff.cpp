@@ -233,7 +233,7 @@ int diff_models(Diff diff) {
   diff::Subject subject = subject_of(diff);
   auto model = subject.model();
   if (!fs::exists(expand_home(diff.golden)) && tensorflow::checkpoint_prefix(expand_home(diff.golden)).empty())
-    fail(ErrorKind::not_found, diff.golden, "does not exist");
+    fail(ErrorKind::not_found, diff.golden, "does not exist{}", near_file(diff.golden));
   if (diff.runs > 1 && (diff.truth.empty() || diff.golden.ends_with(".npz")))
     fail(ErrorKind::invalid_argument, "--runs", "needs --truth, and a golden that can be run");
   std::vector<Tensor> inputs = inputs_of(diff, *model);

@@ -66,6 +66,9 @@ std::string shapes_of_run(const Model& model, const Msame& msame) {
     if (sizes.size() != wanted || size.find_first_not_of("0123456789") != std::string::npos || size.size() > 9)
       fail(ErrorKind::invalid_argument, wanted == 2 ? "--dymHW" : "--dymBatch", "expected {}",
            wanted == 2 ? "a height and a width: 300,500" : "a number");
+  const auto is_open = [](const Port& input) { return !input.type.is_static(); };
+  if (std::none_of(model.inputs().begin(), model.inputs().end(), is_open))
+    fail(ErrorKind::invalid_argument, wanted == 2 ? "--dymHW" : "--dymBatch", "all sizes of the model are fixed");
   return filled_shapes(model.inputs(), sizes);
 }
 

@@ -225,7 +225,8 @@ class SingleOpReader {
 }  // namespace
 
 std::vector<SingleOp> read_single_ops(const std::string& path) {
-  if (!std::filesystem::exists(path)) stop("E10023", kOption, fmt::format("File [{}] does not exist.", path));
+  if (!std::filesystem::exists(path))
+    stop("E10023", kOption, fmt::format("File [{}] does not exist.", path), hint_of(near_file(path)));
   Json json = read_json(path, kOption, "E10025");
   if (!json.is_array()) json = Json::array({json});
   std::vector<SingleOp> ops;

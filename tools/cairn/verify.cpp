@@ -235,16 +235,20 @@ int verify_model(const Verify& verify) try {
     fail(ErrorKind::invalid_argument, "--against", "is missing; the model's source, or --steps");
   const std::string source = expand_home(verify.against);
   if (!fs::exists(source) && tensorflow::checkpoint_prefix(source).empty())
-    fail(ErrorKind::not_found, verify.against, "does not exist");
+    fail(ErrorKind::not_found, verify.against, "does not exist{}", near_file(source));
   if (fs::exists(source) && kind_of(source) != FileKind::foreign)
     fail(ErrorKind::invalid_argument, "--against", "{} belongs to no framework; cairn diff compares two models",
          verify.against);
   auto model = prepare(verify.model);
   const int runs = verify.inputs.empty() ? verify.runs : 1;
   Outputs inputs, ours;
+  std::vector<Tensor> first;  // state: the framework begins each run anew
+  for (size_t i = 0; i < model->state().size(); ++i) first.push_back(model->state_value(i));
   for (int run = 0; run < runs; ++run) {
     inputs.push_back(run == 0 ? read_inputs(*model, fitted(verify.model, *model, source), verify.inputs)
                               : make_inputs(*model, dims_of(inputs[0]), static_cast<uint64_t>(run)));
+    for (size_t i = 0; i < first.size(); ++i)
+      if (first[i].defined()) model->set_state(i, first[i]);
     ours.push_back(run_watched(*model, inputs.back()));
   }
   const FrameworkAnswer answer = ask_framework({source, verify.model.signature, verify.python, false}, *model, inputs);

@@ -142,7 +142,8 @@ class ClusterOp : public tf::AsyncOpKernel {
         done();
       });
     }
-    bool refused = refusal.failed() && refusal.status != CAIRN_OUT_OF_MEMORY && !is_setting(refusal);
+    const bool lasts = refusal.status != CAIRN_OUT_OF_MEMORY && refusal.status != CAIRN_CANCELLED;
+    bool refused = refusal.failed() && lasts && !is_setting(refusal);
     if ((refused || uninitialised) && !stock_.name().empty()) {
       // An assignment that comes before the read of what has no value may be among the nodes.
       return run_stock(context, refused ? around(context, refusal) : stock_.name(), std::move(done));
@@ -273,7 +274,8 @@ class ClusterOp : public tf::AsyncOpKernel {
       int64_t* dims = scratch_.dims.data();
       for (size_t i = 0; i < count; ++i) describe(scratch_.held[i], scratch_.tensors[i], dims);
       const auto& threads = *context_->device()->tensorflow_cpu_worker_threads();
-      const Program::Call call{scratch_.tensors.data(), count, scratch_.sizes};
+      const Program::Call call{scratch_.tensors.data(), count, scratch_.sizes, &is_cancelled,
+                               context_->cancellation_manager()};
       op_.program_->read_sizes(call);
       SizeChoice& choice = op_.program_->choice();
       elsewhere_ = context_->function_library() && !op_.library_->watching() && choice.next_is_stock(scratch_.sizes);

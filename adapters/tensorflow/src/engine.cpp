@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -17,7 +18,8 @@ namespace {
 
 constexpr size_t kMostEntries = 24;      // codes of one program, if their bytes allow
 constexpr double kMostReference = 0.05;  // of the work that open sizes may add to the reference engine's
-constexpr size_t kMostPrograms = 16;     // kept without a user, for a session like the last one
+constexpr std::chrono::milliseconds kBetweenQuestions{50};
+constexpr size_t kMostPrograms = 16;  // kept without a user, for a session like the last one
 
 template <class Function>
 bool look_up(void* handle, const char* name, Function& function, std::string& why) {
@@ -60,7 +62,8 @@ bool load(Library& found, std::string& why) {
          one("cairn_model_first_random_state", found.model_first_random_state) &&
          one("cairn_model_memory", found.model_memory) && one("cairn_model_planning", found.model_planning) &&
          one("cairn_watching", found.watching) && one("cairn_model_plan", found.model_plan) &&
-         one("cairn_model_run", found.model_run);
+         one("cairn_model_run", found.model_run) && one("cairn_limit_begin", found.limit_begin) &&
+         one("cairn_limit_end", found.limit_end);
 }
 
 constexpr int64_t kMostFixed = 16;  // elements of an argument whose value the code holds
@@ -261,13 +264,21 @@ bool Program::find(const Sizes& sizes, int threads, std::shared_ptr<const Compil
 std::shared_ptr<const Compiled> Program::compiled(const Call& call, int threads, Failure& failure, double& spent) {
   std::shared_ptr<const Compiled> code;
   if (find(call.sizes, threads, code, failure)) return code;
-  std::lock_guard one_at_a_time(compiling_);
+  std::unique_lock one_at_a_time(compiling_, std::defer_lock);
+  while (!one_at_a_time.try_lock_for(kBetweenQuestions)) {
+    if (!call.ended()) continue;
+    failure = {CAIRN_CANCELLED, "", "the step ended while another one compiled its code"};
+    return nullptr;
+  }
   if (find(call.sizes, threads, code, failure)) return code;
   const Clock clock;
   Entry entry{call.sizes, {}, threads};
+  library_.limit_begin(0, nullptr, call.interrupted, call.interrupted_user);
   if (!make_open(call, entry)) compile(call, entry);
+  library_.limit_end();
   spent = clock.ns();
   if (!entry.code) failure = entry.failure;
+  if (failure.status == CAIRN_CANCELLED) return nullptr;  // a later step compiles
   std::unique_lock lock(mutex_);
   entry.used->store(++uses_, std::memory_order_relaxed);
   if (!entry.like.empty())
@@ -299,6 +310,7 @@ bool Program::make_open(const Call& call, Entry& entry) {
   if (!found) return false;
   compile(call, open);
   const std::string why = open.code ? why_not_open(open, call) : open.failure.node + ": " + open.failure.message;
+  if (call.ended()) return false;  // which says nothing about open sizes
   per_set_ = !why.empty();
   if (report_wanted()) report_open_sizes(name_, compilations_, why);
   if (!per_set_) entry = std::move(open);

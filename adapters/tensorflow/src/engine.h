@@ -40,6 +40,8 @@ struct Library {
   decltype(&::cairn_watching) watching = nullptr;
   decltype(&::cairn_model_plan) model_plan = nullptr;
   decltype(&::cairn_model_run) model_run = nullptr;
+  decltype(&::cairn_limit_begin) limit_begin = nullptr;
+  decltype(&::cairn_limit_end) limit_end = nullptr;
 };
 
 /// A failure of the engine: `node` made it, or is empty.
@@ -115,15 +117,18 @@ class Program {
       : library_(library), name_(std::move(name)), source_(std::move(source)), choice_(rules.new_sizes),
         doubt_(rules.doubt) {}
 
-  /// Arguments (all but the random states), whose node names are `argument_name(i)`.
+  /// Arguments (all but the random states), whose node names are `argument_name(i)`, and whether the step should end.
   struct Call {
     const CairnTensor* arguments;
     size_t count;
     Sizes& sizes;
+    int32_t (*interrupted)(void* user) = nullptr;
+    void* interrupted_user = nullptr;
+    bool ended() const { return interrupted && interrupted(interrupted_user); }
   };
   void read_sizes(const Call& call) const;
   /// The code for these arguments; compiled, for `spent` ns, where none fits their sizes. Null and the reason in `failure` when
-  /// the engine refuses. Allocates nothing when known.
+  /// the engine refuses, or where the step ends meanwhile (CAIRN_CANCELLED). Allocates nothing when known.
   std::shared_ptr<const Compiled> compiled(const Call& call, int threads, Failure& failure, double& spent);
   /// Where runs go whose sizes hardly ever repeat.
   SizeChoice& choice() { return choice_; }
@@ -161,6 +166,7 @@ class Program {
   SizeChoice choice_;
   ClusterChoice doubt_;
   std::mutex compiling_;
+  std::timed_mutex compiling_;
   int compilations_ = 0;
   bool per_set_ = false;  // of sizes: open ones are refused, or cost more
   mutable std::shared_mutex mutex_;

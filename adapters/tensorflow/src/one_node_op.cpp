@@ -34,7 +34,7 @@ class OneNodeOp : public tf::OpKernel {
     }
     Failure refusal;
     Sizes sizes;
-    const Program::Call call{tensors.data(), tensors.size(), sizes};
+    const Program::Call call{tensors.data(), tensors.size(), sizes, &is_cancelled, context->cancellation_manager()};
     program_->read_sizes(call);
     double spent = 0;
     const auto code = program_->compiled(call, threads.num_threads, refusal, spent);

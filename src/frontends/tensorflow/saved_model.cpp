@@ -5,6 +5,7 @@
 
 #include "frontends/tensorflow/fields.h"
 #include "frontends/tensorflow/text_schema.h"
+#include "support/files.h"
 
 namespace cairn::tensorflow {
 namespace {
@@ -215,7 +216,8 @@ SavedModel read_checkpoint(const std::string& prefix) {
 
 SavedModel read_saved_model(const std::string& directory) {
   std::error_code ignored;
-  if (!std::filesystem::exists(directory, ignored)) fail(ErrorKind::not_found, directory, "does not exist");
+  if (!std::filesystem::exists(directory, ignored))
+    fail(ErrorKind::not_found, directory, "does not exist{}", near_file(directory));
   if (!std::filesystem::is_directory(directory, ignored))
     fail(ErrorKind::invalid_argument, directory, "is a file; a SavedModel is a folder that holds saved_model.pb");
   bool binary = std::filesystem::exists(directory + "/saved_model.pb", ignored);

@@ -4,8 +4,8 @@ CAIRN_RECORD_FOLDER: `values.npz` and `values.json` (node, index, operator, inpu
 A run is a session's, also an Estimator's or Keras', or a call of a tf.function from eager code; operators that eager code calls
 one by one are not looked at.
 
-CAIRN_RECORD_NUDGE moves every variable by its last bit before the first training run: what that does to later ones is what
-rounding may do."""
+CAIRN_RECORD_NUDGE, a seed, moves every variable by its last bit before the first training run: what that does to later ones is
+what rounding may do."""
 
 import contextlib
 import json
@@ -77,13 +77,14 @@ class Inside:
 
     def install_in_functions(self):
         from tensorflow.python.eager import context
-        from tensorflow.python.eager.polymorphic_function import atomic_function
+        from tensorflow.python.eager.polymorphic_function import atomic_function, polymorphic_function
         from tensorflow.python.ops import resource_variable_ops
 
         from cairn_tf1 import record
 
         plain_flat, plain_call = atomic_function.AtomicFunction.call_flat, context.Context.call_function
         plain_make = resource_variable_ops.ResourceVariable.__init__
+        plain_make_inside = polymorphic_function.UnliftedInitializerVariable.__init__
         graphs = []  # of the functions being called
 
         def call_flat(function, *arguments):
@@ -111,8 +112,16 @@ class Inside:
             if self.nudge and context.executing_eagerly() and variable.trainable and variable.dtype.is_floating:
                 variable.assign(nudged(variable.numpy(), record.roundoff_of(None)), read_value=False)  # else another variable
 
+        def make_inside(variable, initial_value=None, trainable=None, *arguments, **options):
+            """A variable that a function makes: its first value is part of the function's graph."""
+            restored = hasattr(initial_value, "checkpoint_position")
+            if self.nudge and trainable is not False and callable(initial_value) and not restored:
+                plain_value, initial_value = initial_value, lambda: nudged_tensor(plain_value(), record.roundoff_of(None))
+            plain_make_inside(variable, initial_value, trainable, *arguments, **options)
+
         atomic_function.AtomicFunction.call_flat, context.Context.call_function = call_flat, call_function
         resource_variable_ops.ResourceVariable.__init__ = make
+        polymorphic_function.UnliftedInitializerVariable.__init__ = make_inside
 
     @contextlib.contextmanager
     def _dumped(self, graph):
@@ -169,7 +178,7 @@ def nudge(sess, plain):
             plain(sess, variable.initializer, {variable.initializer.inputs[1]: nudged(value, roundoff)})
 
 
-_random = np.random.default_rng(12)
+_random = np.random.default_rng(11 + int(os.environ.get("CAIRN_RECORD_NUDGE") or 1))
 
 
 def nudged(value, roundoff=0.0):
@@ -178,6 +187,16 @@ def nudged(value, roundoff=0.0):
         return value
     signs = _random.choice([-1.0, 1.0], value.shape).astype(value.dtype)
     return value * (1 + signs * value.dtype.type(roundoff)) if roundoff else np.nextafter(value, value + signs)
+
+
+def nudged_tensor(value, roundoff):
+    """The same of a tensor in a graph."""
+    import tensorflow as tf
+
+    if not value.dtype.is_floating or not value.shape.is_fully_defined():
+        return value
+    signs = tf.constant(_random.choice([-1.0, 1.0], value.shape), value.dtype)
+    return value * (1 + signs * roundoff) if roundoff or value.dtype.size < 4 else tf.math.nextafter(value, value + signs)
 
 
 def numbers(order):
