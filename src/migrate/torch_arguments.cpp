@@ -131,30 +131,57 @@ std::vector<NodeId> batches_of(TorchFile& torch, NodeId dataset) {
   return found;
 }
 
-// Rows by name: a dataset gives dictionaries, or a loop over its loader reads parts of a batch by strings.
-bool rows_are_dictionaries(TorchFile& torch, NodeId dataset) {
+// The number of tensors that a call of TensorDataset takes.
+void add_tensors(const Syntax& syntax, NodeId call, std::vector<size_t>& seen) {
+  const std::vector<NodeId> tensors = syntax.children(syntax.child(call, Field::arguments));
+  const bool open =
+      std::any_of(tensors.begin(), tensors.end(), [&](NodeId one) { return syntax.kind(one) == Kind::list_splat; });
+  seen.push_back(syntax.kind(call) == Kind::call && !open ? tensors.size() : 0);
+}
+
+// How many parts the rows of a dataset have, each an array or a number: as its __getitem__ writes them, else as the loops over its
+// loader take them; 0 when that is not to be seen.
+size_t flat_parts(TorchFile& torch, NodeId dataset) {
   const Syntax& syntax = torch.syntax;
-  auto gives = [](const Syntax& its, NodeId klass) {
-    for (NodeId item : returned_items(its, klass)) {
-      if (is_dictionary(its, its.unwrap(item))) return true;
-      std::string name(its.text(item));
-      NodeId method = its.ancestor(item, Kind::function_definition);
-      for (NodeId node = method; node < its[method].after && its.kind(item) == Kind::identifier; ++node)
-        if (its.kind(node) == Kind::assignment && its.text(its.child(node, Field::left)) == name &&
-            is_dictionary(its, its.child(node, Field::right)))
-          return true;
-    }
-    return false;
+  std::vector<size_t> seen;
+  auto add = [&](const Syntax& its, NodeId row) {
+    const Kind kind = its.kind(row);
+    const std::vector<NodeId> parts = its.children(row);
+    const bool several = kind == Kind::expression_list || kind == Kind::tuple || kind == Kind::pattern_list ||
+                         kind == Kind::tuple_pattern;
+    const bool plain = std::all_of(parts.begin(), parts.end(), [&](NodeId part) {
+      const Kind inner = its.kind(its.unwrap(part));
+      return inner != Kind::tuple && inner != Kind::list && inner != Kind::tuple_pattern && inner != Kind::list_splat &&
+             !is_dictionary(its, part);
+    });
+    seen.push_back(several && plain ? parts.size() : 0);
   };
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset)))
-    if (value.is == Value::Is::object) return gives(value.module->syntax(), value.node);
-  for (NodeId node = 0; node < syntax.size(); ++node)
-    if (syntax.kind(node) == Kind::class_definition && gives(syntax, node)) return true;
-  std::vector<NodeId> batches = batches_of(torch, dataset);
-  return std::any_of(batches.begin(), batches.end(), [&](NodeId batch) {
-    std::string name = torch.file.text(batch);
-    return torch.file.holds(name + "['") || torch.file.holds(name + "[\"");
-  });
+  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
+    if (value.is == Value::Is::instance && value.name.starts_with("torchvision.datasets.")) seen.push_back(2);
+    if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset")
+      for (NodeId call : assigned(torch, dataset)) add_tensors(syntax, call, seen);
+    if (value.is != Value::Is::object) continue;
+    const std::vector<NodeId> items = returned_items(value.module->syntax(), value.node);
+    for (NodeId item : items) add(value.module->syntax(), item);
+    if (items.empty()) return 0;
+  }
+  if (seen.empty())
+    for (NodeId batch : batches_of(torch, dataset)) add(syntax, batch);
+  const bool same = std::all_of(seen.begin(), seen.end(), [&](size_t count) { return count == seen[0]; });
+  return !seen.empty() && same && seen[0] > 1 ? seen[0] : 0;
+}
+
+// loader.dataset.resample(): what a loader was made of is asked for more than its length.
+bool asks_for_dataset(TorchFile& torch) {
+  const Syntax& syntax = torch.syntax;
+  for (NodeId node = 0; node < syntax.size(); ++node) {
+    if (syntax.kind(node) != Kind::attribute || syntax.text(syntax.child(node, Field::attribute)) != "dataset" ||
+        syntax.text(node) == "self.dataset")
+      continue;
+    const NodeId call = syntax.parent(syntax.parent(node));
+    if (syntax.text(syntax.child(call, Field::function)) != "len") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -176,6 +203,36 @@ static bool holds_weights(TorchFile& torch, NodeId value) {
   });
 }
 
+// A number of things: 3, -1, len(words), x.size(0), x.shape[1].
+static bool is_count(const Syntax& syntax, NodeId value) {
+  const NodeId node = syntax.unwrap(value), callee = syntax.child(node, Field::function);
+  const std::string_view text = syntax.text(node);
+  if (syntax.kind(node) == Kind::call)
+    return syntax.text(callee) == "len" ||
+           (syntax.text(syntax.child(callee, Field::attribute)) == "size" && !text.ends_with("()"));
+  if (syntax.kind(node) == Kind::subscript)
+    return syntax.text(syntax.child(node, Field::value)).ends_with(".shape") && text.find(':') == text.npos;
+  return syntax.kind(node) == Kind::integer || text.starts_with('-');
+}
+
+// Whether all scripts write out the names of the files that they save and load: those then end as MindSpore has them.
+static bool names_files(TorchFile& torch) {
+  const auto& modules = torch.file.project.modules();
+  return std::all_of(modules.begin(), modules.end(), [](const auto& module) {
+    const Syntax& syntax = module->syntax();
+    for (const char* verb : {"save", "load"})
+      for (NodeId call : module->calls_of(verb)) {
+        const NodeId list = syntax.child(call, Field::arguments);
+        const std::vector<NodeId> given = syntax.children(list);
+        const size_t place = verb[0] == 's' ? 1 : 0;
+        if (syntax.text(syntax.child(call, Field::function)) == std::string("torch.") + verb && given.size() > place &&
+            syntax.kind(given[place]) != Kind::string)
+          return false;
+      }
+    return true;
+  });
+}
+
 std::optional<Entries> entries_of(TorchFile& torch, NodeId splat) {
   Entries entries;
   std::vector<NodeId> inner = torch.syntax.children(splat);
@@ -187,8 +244,9 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
   const Syntax& syntax = torch.syntax;
   if (parameter.only == "<dtype>") return is_dtype(torch, value);
   Kind kind = syntax.kind(syntax.unwrap(value));
-  if (parameter.only == "<int>") return kind == Kind::integer || syntax.text(value).starts_with('-');
+  if (parameter.only == "<int>") return is_count(syntax, value);
   if (parameter.only == "<str>") return kind == Kind::string;
+  if (parameter.only == "<file>") return kind == Kind::string && names_files(torch);
   if (parameter.only == "<tuple>") return kind == Kind::tuple || kind == Kind::list;
   if (parameter.only == "<size>") {
     static constexpr std::array words = {"features", "channels", "size", "dim", "hidden", "num", "width"};
@@ -208,7 +266,7 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
   if (parameter.only == "<deque>") return is_deque(torch, value);
   if (parameter.only == "<states>") return holds_states(torch, value);
   if (parameter.only == "<kept>") return is_own_dictionary(torch, value);
-  if (parameter.only == "<dicts>") return rows_are_dictionaries(torch, value);
+  if (parameter.only == "<rows>") return flat_parts(torch, value) > 1 && !asks_for_dataset(torch);
   if (parameter.only == "<packed>")
     return torch.file.resolver.is_instance(torch.file.module, value, "torch.nn.utils.rnn.PackedSequence");
   if (parameter.only == "<tensor>") return torch.file.resolver.is_instance(torch.file.module, value, "torch.Tensor");
@@ -216,28 +274,8 @@ bool fits(TorchFile& torch, const TorchParameter& parameter, NodeId value) {
 }
 
 std::string columns_of(TorchFile& torch, NodeId dataset) {
-  const Syntax& syntax = torch.syntax;
-  size_t count = 0;
-  bool several = false;  // items with labels and without: a loop over the batches tells
-  for (const Value& value : Values(torch.file.resolver.values(torch.file.module, dataset))) {
-    if (value.is == Value::Is::instance && value.name == "torch.utils.data.TensorDataset") {
-      std::vector<NodeId> made = assigned(torch, dataset);
-      NodeId call = made.empty() ? dataset : made.back();
-      if (syntax.kind(call) == Kind::call) count = syntax.children(syntax.child(call, Field::arguments)).size();
-    }
-    if (value.is != Value::Is::object) continue;
-    const Syntax& its = value.module->syntax();
-    for (NodeId item : returned_items(its, value.node)) {
-      Kind kind = its.kind(item);
-      const size_t parts = kind == Kind::expression_list || kind == Kind::tuple ? its.children(item).size() : 1;
-      several = several || (count != 0 && count != parts);
-      count = std::max(count, parts);
-    }
-  }
-  for (NodeId batch : batches_of(torch, dataset))
-    if (syntax.kind(batch) != Kind::identifier && (count == 0 || several)) count = syntax.children(batch).size();
-  if (count == 1) return "['data']";
-  if (count <= 2) return "['data', 'label']";
+  const size_t count = flat_parts(torch, dataset);
+  if (count == 2) return "['data', 'label']";
   std::string names;
   for (size_t i = 0; i < count; ++i) names += fmt::format("{}'column{}'", i ? ", " : "", i);
   return "[" + names + "]";

@@ -298,21 +298,40 @@ bool apply(TorchFile& torch, NodeId call, const std::string& name, Match found) 
 
 }  // namespace
 
+// self.labels[i], where all that the class assigns to self.labels is of such a library.
+static bool is_library_attribute(TorchFile& torch, NodeId attribute, int depth) {
+  const Syntax& syntax = torch.syntax;
+  const NodeId owner = syntax.ancestor(attribute, Kind::class_definition);
+  bool any = false;
+  for (const SelfAssignment& one : torch.file.module.self_assignments()) {
+    if (one.class_ != owner || one.name != syntax.text(syntax.child(attribute, Field::attribute))) continue;
+    if (!begins_with_library(torch, one.value, depth + 1)) return false;
+    any = true;
+  }
+  return any;
+}
+
 // np.finfo(x).eps, digits.data of digits = load_digits(): what a library other than PyTorch gives.
 bool begins_with_library(TorchFile& torch, NodeId node, int depth) {
   const Syntax& syntax = torch.syntax;
+  if (depth > 3) return false;
   for (;;) {
+    node = syntax.unwrap(node);
     Kind kind = syntax.kind(node);
+    if (kind == Kind::attribute && syntax.text(syntax.child(node, Field::object)) == "self")
+      return is_library_attribute(torch, node, depth);
     if (kind == Kind::attribute)
       node = syntax.child(node, Field::object);
     else if (kind == Kind::call)
       node = syntax.child(node, Field::function);
     else if (kind == Kind::subscript)
       node = syntax.child(node, Field::value);
+    else if (kind == Kind::binary_operator)
+      node = syntax.child(node, Field::left);
     else
       break;
   }
-  if (syntax.kind(node) != Kind::identifier || depth > 3) return false;
+  if (syntax.kind(node) != Kind::identifier) return false;
   uint32_t scope = kNoScope;
   const std::vector<uint32_t> bindings = torch.file.module.lookup(syntax.text(node), node, scope);
   return !bindings.empty() && std::all_of(bindings.begin(), bindings.end(), [&](uint32_t index) {
@@ -326,7 +345,8 @@ bool begins_with_library(TorchFile& torch, NodeId node, int depth) {
              std::find(libraries.begin(), libraries.end(), first) != libraries.end();
     }
     const bool made = one.how == Bound::assigned &&
-                      (syntax.kind(one.value) == Kind::call || syntax.kind(one.value) == Kind::attribute);
+                      (syntax.kind(one.value) == Kind::call || syntax.kind(one.value) == Kind::attribute ||
+                       syntax.kind(one.value) == Kind::subscript);
     return made && begins_with_library(torch, one.value, depth + 1);
   });
 }
@@ -396,7 +416,8 @@ namespace {
 bool keeps_variable(TorchFile& torch, NodeId call, const std::vector<std::string>& names) {
   const Syntax& syntax = torch.syntax;
   NodeId callee = syntax.child(call, Field::function);
-  if (syntax.kind(callee) != Kind::identifier || names.size() < 2 || is_imported(torch, callee)) return false;
+  const bool variable = syntax.kind(callee) == Kind::identifier && !is_imported(torch, callee);
+  if ((!variable && syntax.kind(callee) != Kind::subscript) || names.size() < 2) return false;
   const std::vector<NodeId> given = syntax.children(syntax.child(call, Field::arguments));
   if (given.size() == 2 && std::all_of(names.begin(), names.end(), [](const std::string& name) {
         return name.ends_with("Loss:__call__");
@@ -426,7 +447,7 @@ void drop_keywords(TorchFile& torch, NodeId call, const std::vector<std::string>
 
 void rewrite_call(TorchFile& torch, NodeId call) {
   if (is_recorded_name(torch, torch.syntax.child(call, Field::function))) return;
-  if (rewrite_leaf(torch, call) || rewrite_named(torch, call)) return;
+  if (rewrite_leaf(torch, call) || rewrite_named(torch, call) || calls_layer_variable(torch, call)) return;
   const std::vector<std::string> names = call_names(torch, call);
   drop_keywords(torch, call, names);
   if (keeps_variable(torch, call, names)) return;

@@ -44,6 +44,7 @@ class TorchFile {
   const Syntax& syntax;
   const std::string& text;
   const Rows rows;
+  std::optional<std::set<std::string>> layers_of_variables;  // of all scripts, once asked for
 
   /// The text of a span with the edits made in it so far.
   std::string rendered(Span span) const;
@@ -148,6 +149,10 @@ bool rewrite_leaf(TorchFile& torch, NodeId node);
 bool rewrite_named(TorchFile& torch, NodeId call);
 /// The module or class that such a call is about.
 bool is_named_argument(TorchFile& torch, NodeId node);
+/// dense(8, 16), where the variable may hold one of several layers' classes: it takes PyTorch's arguments.
+bool calls_layer_variable(TorchFile& torch, NodeId call);
+/// The class of a layer that goes to such a variable.
+bool rewrite_handed_layer(TorchFile& torch, NodeId node, const std::string& name);
 /// The name of a layer's parameter, and optimizer.param_groups[0]["lr"] (torch_attributes.cpp).
 void rewrite_parameter(TorchFile& torch, NodeId attribute);
 bool rewrite_rate(TorchFile& torch, NodeId attribute);

@@ -90,8 +90,8 @@ NodeId whole_network(TorchFile& torch, NodeId made) {
 // A module of PyTorch begins in training mode, a cell in inference mode.
 void begin_in_training(TorchFile& torch) {
   const Syntax& syntax = torch.syntax;
-  static constexpr std::array modes = {"Dropout",   "dropout",     "BatchNorm",
-                                       ".training", "Transformer", "MultiheadAttention"};
+  static constexpr std::array modes = {
+      "Dropout", "dropout", "BatchNorm", ".training", "Transformer", "MultiheadAttention", "spectral_norm"};
   const bool matters = torch.file.project.modules().size() > 1 ||
                        std::any_of(modes.begin(), modes.end(), [&](const char* one) { return torch.file.holds(one); });
   std::set<NodeId> done;

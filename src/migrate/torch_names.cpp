@@ -138,6 +138,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
     }
     // A variable that holds the thing keeps its own name.
     if (syntax.kind(node) == Kind::identifier && !is_imported(torch, node)) continue;
+    if (!method && syntax.text(node).starts_with("self.")) continue;
     const std::vector<TorchRow>& own = rows_of(name);
     if (called && !method && (own.empty() || own.back().call)) return;  // the call decides
     if (method) {
@@ -146,6 +147,7 @@ void rewrite_name(TorchFile& torch, NodeId node) {
           if (!row.call && !called && !set) return replace_attribute(torch, node, row, name);
       continue;
     }
+    if (rewrite_handed_layer(torch, node, name)) return;
     std::string target = torch.own_names(value_target(name));
     if (!target.empty()) {
       torch.settle(node);

@@ -156,6 +156,14 @@ bool some_script_holds(TorchFile& torch, std::string_view words) {
 
 namespace {
 
+// A list of two or more variables: of an optimizer's parameters those that are made alone.
+bool names_alone(const Syntax& syntax, NodeId list) {
+  const std::vector<NodeId> items = syntax.children(list);
+  return items.size() > 1 && std::all_of(items.begin(), items.end(), [&](NodeId item) {
+           return syntax.kind(item) == Kind::identifier || syntax.kind(item) == Kind::attribute;
+         });
+}
+
 // Whether an optimizer's parameters come from several networks, whose names may meet.
 bool of_several_networks(TorchFile& torch, NodeId node, int depth = 0) {
   const Syntax& syntax = torch.syntax;
@@ -164,6 +172,7 @@ bool of_several_networks(TorchFile& torch, NodeId node, int depth = 0) {
     NodeId callee = syntax.child(at, Field::function);
     if (syntax.kind(at) == Kind::call && syntax.text(syntax.child(callee, Field::attribute)) == "parameters")
       owners.insert(syntax.text(syntax.child(callee, Field::object)));
+    if (syntax.kind(at) == Kind::list && names_alone(syntax, at)) return true;  // [w1, w2]
     if (syntax.kind(at) == Kind::for_in_clause) loops.insert(syntax.text(syntax.child(at, Field::left)));
   }
   // Parameters that are made alone, or in cells that are added by name, have one name until they are told apart.

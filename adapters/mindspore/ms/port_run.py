@@ -31,9 +31,27 @@ class Recorder:
         self.parameters, self.taken = {}, []  # by id
         self.again = False  # inside a function that runs a second time, for a gradient within the loss
         self.depth, self.layers, self.names, self.arrays, self.missing = 0, {}, {}, {}, []
+        self.optimizers, self.given = 0, set()  # by id
+
+    def optimizing(self, plain):
+        """Weights of networks that are never called as such come from the optimizer that has the same number."""
+
+        def begin(optimizer, *arguments, **keywords):
+            plain(optimizer, *arguments, **keywords)
+            number, held = self.optimizers, list(optimizer.parameters)
+            np.random.seed(1000 + number)
+            self.optimizers += 1
+            for place, parameter in enumerate(held if self.expected.get(f"held:{number}") == len(held) else []):
+                value = self.expected.get(f"held:{number}:{place}")
+                if value is None or value.size != parameter.size or {id(parameter)} & (self.seen | self.given):
+                    continue
+                self.given.add(id(parameter))
+                parameter.set_data(mindspore.Tensor(value.reshape(parameter.shape).astype(parameter.asnumpy().dtype)))
+
+        return begin
 
     def enter(self, cell):
-        own = [] if isinstance(cell, nn.Optimizer) else [id(each) for each in cell.get_parameters()]
+        own = [] if isinstance(cell, nn.Optimizer) else [id(each) for each in cell.get_parameters() if isinstance(each, mindspore.Parameter)]
         if not own or self.seen.issuperset(own):
             return
         self.seen.update(own)
@@ -165,6 +183,7 @@ def main(expected, record, steps, script, *arguments):
     in_order()
     with np.load(expected) as arrays:
         recorder = Recorder(dict(arrays), int(steps))
+    nn.Optimizer.__init__ = recorder.optimizing(nn.Optimizer.__init__)
     nn.Cell.__call__ = recorder.call(nn.Cell.__call__)
     ops.grad = recorder.grad(ops.grad)
     ops.value_and_grad = recorder.value_and_grad(ops.value_and_grad)

@@ -1,8 +1,9 @@
 """`python port_torch.py RECORD STEPS SCRIPT [ARGUMENTS...]`, run by `cairn port --to mindspore` in an environment with PyTorch:
 runs a training script without shuffling, random numbers drawn from NumPy, and records what the migrated script is to repeat.
 
-Recorded: the weights of each network at its first call, by their names in MindSpore; the loss of each backward(); what each
-layer gave until the first of them; the weights in the end."""
+Recorded: the weights of each network at its first call, by their names in MindSpore, and when an optimizer takes them, by their
+places there, for networks that are never called as such; the loss of each backward(); what each layer gave until the first of
+them; the weights in the end."""
 
 import importlib.util
 import os
@@ -11,6 +12,7 @@ import runpy
 import sys
 import types
 import unittest.mock
+import weakref
 
 import numpy as np
 import torch
@@ -44,10 +46,34 @@ class Recorder:
     def __init__(self, steps):
         self.steps, self.losses, self.networks, self.seen = steps, [], [], set()
         self.depth, self.layers, self.names, self.arrays, self.taken = 0, {}, {}, {}, []
+        self.optimizers, self.modules = 0, weakref.WeakSet()
+
+    def making(self, plain):
+        def begin(module, *arguments, **keywords):
+            plain(module, *arguments, **keywords)
+            self.modules.add(module)
+
+        return begin
+
+    def optimizing(self, plain):
+        def begin(optimizer, *arguments, **keywords):
+            plain(optimizer, *arguments, **keywords)
+            if isinstance(optimizer, torch.optim.LBFGS) or not type(optimizer).__module__.startswith("torch."):
+                return  # none of MindSpore's
+            np.random.seed(1000 + self.optimizers)  # initialisation may have drawn here, or there
+            held = [value for group in optimizer.param_groups for value in group["params"]]
+            own = {id(value) for module in self.modules for value in module.__dict__.get("_parameters", {}).values()}
+            self.arrays[f"held:{self.optimizers}"] = np.array(len(held))
+            for place, value in enumerate(held):
+                if id(value) in own and id(value) not in self.seen:
+                    self.arrays[f"held:{self.optimizers}:{place}"] = value.detach().cpu().numpy().copy()
+            self.optimizers += 1
+
+        return begin
 
     def enter(self, module, *_):
         self.depth += 1
-        own = [id(each) for each in module.parameters()]
+        own = [id(each) for each in module.parameters() if isinstance(each, torch.nn.Parameter)]
         if self.depth > 1 or not own or self.seen.issuperset(own):
             return
         self.seen.update(own)
@@ -238,9 +264,10 @@ def draw_from_numpy():
         stream(generator).permutation(n)
     )
     torch.bernoulli = lambda x, generator=None, **_: (torch.rand(*x.shape, generator=generator) < x).float()
-    plain = torch.normal
     torch.normal = lambda mean, std, size=None, generator=None, **_: (
-        torch.from_numpy(stream(generator).normal(mean, std, size)).float() if size is not None else plain(mean, std)
+        torch.from_numpy(stream(generator).normal(mean, std, size)).float()
+        if size is not None
+        else mean + std * torch.randn(*torch.as_tensor(mean * std).shape)
     )
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         kind.forward = layer_by_layer(kind.forward)
@@ -287,6 +314,8 @@ def main(record, steps, script, *arguments):
     recorder = Recorder(int(steps))
     torch.nn.modules.module.register_module_forward_pre_hook(recorder.enter)
     torch.nn.modules.module.register_module_forward_hook(recorder.leave)
+    torch.nn.Module.__init__ = recorder.making(torch.nn.Module.__init__)
+    torch.optim.Optimizer.__init__ = recorder.optimizing(torch.optim.Optimizer.__init__)
     torch.Tensor.backward = recorder.backward(torch.Tensor.backward)
     torch.autograd.grad = recorder.asked(torch.autograd.grad)
     sys.argv = [script, *arguments]

@@ -15,7 +15,7 @@ from cairn.ms import port, torch_weights
 SCRIPTS = Path(__file__).parent / "torch_scripts"
 ROOT = Path(__file__).resolve().parents[3]
 TORCH = ROOT / ".venv-peers" / "bin" / "python"
-QUICK = {"saved_log_probs", "losses_in_layers", "module_dictionary", "heat_equation", "handed_loss", "mlp", "dcgan", "lbfgs", "sparse_adam", "kept_gradients", "more_optimizers", "random_parts", "conv_autoencoder", "schedules", "states"}
+QUICK = {"saved_log_probs", "losses_in_layers", "module_dictionary", "heat_equation", "handed_loss", "mlp", "dcgan", "lbfgs", "sparse_adam", "kept_gradients", "more_optimizers", "random_parts", "conv_autoencoder", "schedules", "states", "layer_makers", "more_forms", "loader_rows", "uncalled_network"}
 NAMES = [
     pytest.param(name, marks=[] if name in QUICK else pytest.mark.long)
     for name in sorted(path.stem for path in SCRIPTS.glob("*.py"))
