@@ -61,7 +61,7 @@ def is_symbolic(x):
 
 def settings_of(cell):
     """What a captured function depends on of a Cell that it calls, from the attributes of the Cell."""
-    own = [cell[name] for name in ("training", "requires_grad", "_plain", "_cast_to", "_precision_mode")]
+    own = [cell[name] for name in ("training", "requires_grad", "_plain", "_cast_to", "_precision_mode", "_returns")]
     return own + list(cell["_cells"].values())
 
 
