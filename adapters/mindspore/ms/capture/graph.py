@@ -406,6 +406,8 @@ def _ordinary(array):
     """The array, whose elements the IR has a type for."""
     if array.dtype == numpy.complex128:
         raise Uncaptured("complex numbers of 128 bits are computed outside of graphs")
+    if array.dtype.kind == "U":
+        raise Uncaptured("texts are held outside of graphs")
     return array
 
 

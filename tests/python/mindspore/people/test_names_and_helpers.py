@@ -272,3 +272,31 @@ def test_gradients_by_list_of_a_function():
 
     inputs, weights = C.GradOperation(get_all=True, get_by_list=True)(square)(Tensor(3.0))
     assert inputs[0].asnumpy() == 6 and len(weights) == 0
+
+
+def test_arguments_of_wrong_types_are_refused():
+    from mindspore._checkparam import args_type_check
+
+    @args_type_check(text=str, count=int)
+    def check(text, count=1):
+        return text * count
+
+    assert check("ab", 2) == "abab"
+    for given in ((1, 2), ("a", "b")):
+        with pytest.raises(TypeError):
+            check(*given)
+
+
+def test_arrays_of_texts_are_tensors():
+    texts = Tensor(np.array(["a", "bc"]))
+    assert texts.dtype == mstype.string and texts.shape == (2,) and (texts.asnumpy() == ["a", "bc"]).all()
+
+    @ms_function
+    def upper():
+        return Tensor(np.char.upper("graph"))
+
+    assert upper().asnumpy() == "GRAPH"
+    with pytest.raises(TypeError):
+        Tensor(["a", "bc"])
+    with pytest.raises((TypeError, ValueError)):
+        texts + 1
