@@ -71,7 +71,7 @@ def of(dtype):
     try:
         return _of[dtype]
     except KeyError:
-        found = _of.get(numpy.dtype(dtype))
+        found = types["string"] if numpy.dtype(dtype).kind == "U" else _of.get(numpy.dtype(dtype))
         if found is None:
             raise TypeError(f"a Tensor cannot hold elements of {dtype}") from None
         return found

@@ -33,7 +33,8 @@ def _elements(data, dtype):
                 made = numpy.array(data).astype(dtype)
     except ValueError as error:  # lists of unequal length, or texts where numbers are wanted
         raise TypeError(f"For Tensor, the input_data is {data} that contain unsupported element: {error}") from None
-    if made.dtype.kind not in "biufc":
+    texts = isinstance(data, (numpy.ndarray, numpy.str_)) and made.dtype.kind == "U"
+    if made.dtype.kind not in "biufc" and not texts:
         raise TypeError(f"For Tensor, input_data should hold numbers, but got elements of {made.dtype}.")
     if isinstance(data, numpy.ndarray) and made.ndim and not made.size:
         raise ValueError("input_data can not contain zero dimension.")

@@ -58,8 +58,22 @@ class Tests(nn.Cell):
             x != 0, ops.asinh(x), ops.cosh(x)) + ops.cast(ops.ReduceAll(True)(x > -3, 2), mindspore.float32)
 
 
+class Places(nn.Cell):
+    """Gathers with a batch, slices from the end to the start, norms of groups, quotients of integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 4)
+
+    def construct(self, x):
+        index = ops.cast(ops.abs(x[:, :, 0]) * 2, mindspore.int32) % 3
+        whole = ops.cast(x * 5, mindspore.int32)
+        return (ops.GatherD()(x, 1, ops.expand_dims(index, -1)), x[::-1, 2:0:-1], self.norm(ops.expand_dims(x, -1)),
+                ops.floor_div(whole, ops.ones_like(whole) * 3) + ops.floor_div(whole, ops.ones_like(whole) * -3))
+
+
 CASES = {"Block": (Block, [(2, 3, 12, 12)]), "Attention": (Attention, [(2, 4, 6), (2, 5, 6)]), "Pieces": (Pieces, [(2, 4, 6)]),
-         "Upwards": (Upwards, [(2, 3, 4, 5)])}
+         "Upwards": (Upwards, [(2, 3, 4, 5)]), "Places": (Places, [(2, 4, 6)])}
 
 
 @pytest.fixture(params=CASES)
@@ -89,7 +103,7 @@ def test_files_give_what_the_network_gives(case, file_format):
     mindspore.export(net, *inputs, file_name=path, file_format=file_format)
     assert net.training
     made = cairn.load(f"{path}.{file_format.lower()}").run({("x%d" % place if place else "x"): each.asnumpy() for place, each in enumerate(inputs)})
-    for name, each in zip(("output", "output1", "output2"), expected):
+    for name, each in zip(("output", "output1", "output2", "output3"), expected):
         np.testing.assert_allclose(made[name], each, rtol=1e-5, atol=1e-6)
 
 
@@ -346,3 +360,24 @@ def test_one_tensor_given_twice_is_two_inputs_and_nested_results_are_several(kin
         model = cairn.load(f"{path}.{file_format.lower()}")
         made = list(model.run({"x": x, "x1": y}).values())
     assert all(np.array_equal(*pair) for pair in zip(made, wanted, strict=True))
+
+
+class Reversed(nn.Cell):
+    def construct(self, x):
+        return x[::-1, 2:0:-1]
+
+
+class Grouped(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 4)
+
+    def construct(self, x):
+        return self.norm(ops.expand_dims(x, -1))
+
+
+@pytest.mark.parametrize("kind", [Reversed, Grouped])
+def test_operators_of_mindir_come_back_one_by_one(kind, tmp_path):
+    x = Tensor(np.random.RandomState(0).normal(size=(2, 4, 6)).astype(np.float32))
+    mindspore.export(kind(), x, file_name=str(tmp_path / "net"), file_format="MINDIR")
+    np.testing.assert_allclose(graph_results(str(tmp_path / "net.mindir"), [x])[0], kind()(x).asnumpy(), rtol=1e-5, atol=1e-6)

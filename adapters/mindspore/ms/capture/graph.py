@@ -61,7 +61,7 @@ def is_symbolic(x):
 
 def settings_of(cell):
     """What a captured function depends on of a Cell that it calls, from the attributes of the Cell."""
-    own = [cell[name] for name in ("training", "requires_grad", "_plain", "_cast_to", "_precision_mode")]
+    own = [cell[name] for name in ("training", "requires_grad", "_plain", "_cast_to", "_precision_mode", "_returns")]
     return own + list(cell["_cells"].values())
 
 
@@ -406,6 +406,8 @@ def _ordinary(array):
     """The array, whose elements the IR has a type for."""
     if array.dtype == numpy.complex128:
         raise Uncaptured("complex numbers of 128 bits are computed outside of graphs")
+    if array.dtype.kind == "U":
+        raise Uncaptured("texts are held outside of graphs")
     return array
 
 

@@ -13,7 +13,7 @@ def are_among(inputs):
 
 
 def _dtype(x):
-    return x.dtype.numpy if isinstance(x, Tensor) else x.dtype
+    return (x.dtype.numpy or x._array.dtype) if isinstance(x, Tensor) else x.dtype  # texts have no type of numbers
 
 
 def has_rule(name):

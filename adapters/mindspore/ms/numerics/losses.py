@@ -14,8 +14,17 @@ def reduced(loss, reduction):
 
 
 def softmax_cross_entropy(logits, labels):
-    """(loss of each row, gradient)"""
-    return core.softmax_cross_entropy(logits, labels)
+    """(loss of each row, gradient). As in MindSpore the loss has the gradient softmax - labels by the logits, also where labels do not add up
+    to 1, and none by the labels."""
+    labels = core.stop_gradient(labels)
+    loss, slope = core.softmax_cross_entropy(logits, labels)
+    if core.here.recorder is None:
+        return loss, slope
+    last = [len(logits.shape) - 1]
+    most = core.stop_gradient(core.reduce_max(logits, axes=last, keep_dims=True))
+    whole = core.log(core.reduce_sum(core.exp(core.sub(logits, most)), axes=last, keep_dims=False))  # whose gradient is the softmax
+    rest = core.sub(number(1, loss), core.reduce_sum(labels, axes=last, keep_dims=False))
+    return core.add(loss, core.mul(rest, core.sub(whole, core.stop_gradient(whole)))), slope
 
 
 def sparse_softmax_cross_entropy(logits, labels):
@@ -23,13 +32,13 @@ def sparse_softmax_cross_entropy(logits, labels):
 
 
 def sigmoid_cross_entropy(logits, labels):
-    """max(x, 0) - x * label + log(1 + exp(-|x|))"""
-    low = core.log1p(core.exp(core.neg(core.abs(logits))))
-    return core.add(core.sub(core.relu(logits), core.mul(logits, labels)), low)
+    """log(1 + exp(x)) - x * label"""
+    return core.sub(core.softplus(logits), core.mul(logits, labels))
 
 
 def bce_with_logits(logits, labels, weight, pos_weight):
-    """Binary cross entropy of logits, the share of label 1 times pos_weight."""
+    """Binary cross entropy of logits, the share of label 1 times pos_weight; the weights have no gradient."""
+    weight, pos_weight = core.stop_gradient(weight), core.stop_gradient(pos_weight)
     more = core.add(core.mul(core.sub(pos_weight, number(1, logits)), labels), number(1, logits))
     low = core.mul(more, core.softplus(core.neg(logits)))
     loss = core.add(core.mul(core.sub(number(1, logits), labels), logits), low)
@@ -42,7 +51,7 @@ def binary_cross_entropy(x, labels, weight=None):
     yes = core.maximum(core.log(x), number(least, x))
     no = core.maximum(core.log(core.sub(one, x)), number(least, x))
     loss = core.neg(core.add(core.mul(labels, yes), core.mul(core.sub(one, labels), no)))
-    return loss if weight is None else core.mul(loss, weight)
+    return loss if weight is None else core.mul(loss, core.stop_gradient(weight))
 
 
 def smooth_l1(x, target, beta):
@@ -62,7 +71,8 @@ def huber(x, target, delta):
 
 
 def kl_divergence(x, target):
-    """target * (log(target) - x), 0 where target is not above 0."""
+    """target * (log(target) - x), 0 where target is not above 0; the target has no gradient."""
+    target = core.stop_gradient(target)
     return core.sub(xlogy(core.relu(target), core.relu(target)), core.mul(core.relu(target), x))
 
 

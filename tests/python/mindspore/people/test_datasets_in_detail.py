@@ -312,3 +312,24 @@ def test_save_and_load(tmp_path):
     d.save(path)
     back = ds.MindDataset(path, shuffle=False)
     assert sorted((int(r["a"]) for r in back.create_dict_iterator(num_epochs=1, output_numpy=True))) == [1, 2, 3]
+
+
+def test_a_bool_is_a_batch_of_one_and_a_composition_without_images_itself():
+    data = ds.NumpySlicesDataset(np.arange(12), shuffle=False)
+    assert sum(1 for _ in data.batch(batch_size=True)) == 12
+    with pytest.raises(ValueError):
+        data.batch(batch_size=False)
+    composed = PV.ComposeOp([PV.ToPIL(), PV.ToTensor()])
+    image = np.random.randint(0, 255, (1, 6, 5, 3), dtype=np.uint8)
+    rows = ds.NumpySlicesDataset({"image": image}, shuffle=False).map(operations=composed(), input_columns=["image"])
+    np.testing.assert_allclose(next(rows.create_tuple_iterator(output_numpy=True))[0], image[0].transpose(2, 0, 1) / 255, atol=1e-6)
+
+
+def test_the_interval_of_tuning_is_kept():
+    assert ds.config.get_autotune_interval() == 0
+    ds.config.set_autotune_interval(200)
+    assert ds.config.get_autotune_interval() == 200
+    for wrong, error in ((20.5, TypeError), (-1, ValueError)):
+        with pytest.raises(error):
+            ds.config.set_autotune_interval(wrong)
+    ds.config.set_autotune_interval(0)

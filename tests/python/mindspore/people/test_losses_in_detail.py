@@ -225,3 +225,51 @@ def test_gradients():
     )
     loss, dx = P.SoftmaxCrossEntropyWithLogits()(Tensor(x), Tensor(np.eye(5, dtype=np.float32)[t]))
     np.testing.assert_allclose(dx.asnumpy(), s - np.eye(5)[t], 0.0001, 1e-06)
+
+
+class Slopes(nn.Cell):
+    """Gradients of a loss by all inputs, where its first result counts."""
+
+    def __init__(self, loss, first=False):
+        super().__init__()
+        self.loss, self.first = loss, first
+
+    def construct(self, *inputs):
+        return self.loss(*inputs)[0] if self.first else self.loss(*inputs)
+
+
+def slopes(loss, *inputs, first=False):
+    made = ops.GradOperation(get_all=True)(Slopes(loss, first))(*[Tensor(np.array(each, np.float32)) for each in inputs])
+    return [each.asnumpy() for each in made]
+
+
+@pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
+def test_gradients_of_primitives_are_those_that_kernels_have(mode):
+    ms.set_context(mode=mode)
+    x, labels = np.array([[1, 2, 3, 4], [0, 1, 0, 2]]), np.array([[0, 0, 0, 0], [0, 2, 0, 0.5]])
+    probabilities = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    by_logits, by_labels = slopes(P.SoftmaxCrossEntropyWithLogits(), x, labels, first=True)
+    np.testing.assert_allclose(by_logits, probabilities - labels, atol=1e-6)
+    assert not by_labels.any()
+    by_logits, by_labels = slopes(nn.SoftmaxCrossEntropyWithLogits(reduction="mean"), x, labels)
+    np.testing.assert_allclose(by_logits, (probabilities - labels) / 2, atol=1e-6)
+    assert not by_labels.any()
+    x, labels = np.array([-2, 0, 0, 1]), np.array([1, 0, 1, 0.5])
+    by_logits, by_labels = slopes(P.SigmoidCrossEntropyWithLogits(), x, labels)
+    np.testing.assert_allclose(by_logits, 1 / (1 + np.exp(-x)) - labels, atol=1e-6)
+    assert not by_labels.any()
+    weights = slopes(P.BCEWithLogitsLoss("none"), x, labels, np.ones(4), np.full(4, 2))[2:]
+    weights += slopes(P.BinaryCrossEntropy("none"), [0.2, 0.5], [0, 1], [1, 2])[2:] + slopes(P.KLDivLoss("none"), [-1, -2], [0.3, 0.2])[1:]
+    assert not any(each.any() for each in weights)
+    ms.set_context(mode=ms.GRAPH_MODE)
+
+
+def test_the_second_derivative_of_softmax_cross_entropy():
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    labels = Tensor(np.array([[0, 1, 0.5]], np.float32))
+    inner = ops.GradOperation()(lambda x: P.SoftmaxCrossEntropyWithLogits()(x, labels)[0])
+    x = np.array([[0.3, -1, 2]], np.float32)
+    made = ops.GradOperation(sens_param=True)(inner)(Tensor(x), Tensor(np.array([[1, 0, 0]], np.float32))).asnumpy()
+    p = np.exp(x) / np.exp(x).sum()
+    np.testing.assert_allclose(made[0], p[0, 0] * (np.eye(3)[0] - p[0]), atol=1e-6)
+    ms.set_context(mode=ms.GRAPH_MODE)

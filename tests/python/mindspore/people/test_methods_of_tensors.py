@@ -282,7 +282,7 @@ def test_attributes():
         (lambda x: x + [1, 2], TypeError),
         (lambda x: bool(x), ValueError),
         (lambda x: Tensor("abc"), TypeError),
-        (lambda x: Tensor(np.array(["a"])), TypeError),
+        (lambda x: Tensor(["a"]), TypeError),
         (lambda x: Tensor({"a": 1}), TypeError),
         (lambda x: Tensor(A, "int32"), TypeError),
         (lambda x: Tensor([[1, 2], [3]]), TypeError),

@@ -272,3 +272,55 @@ def test_gradients_by_list_of_a_function():
 
     inputs, weights = C.GradOperation(get_all=True, get_by_list=True)(square)(Tensor(3.0))
     assert inputs[0].asnumpy() == 6 and len(weights) == 0
+
+
+def test_arguments_of_wrong_types_are_refused():
+    from mindspore._checkparam import args_type_check
+
+    @args_type_check(text=str, count=int)
+    def check(text, count=1):
+        return text * count
+
+    assert check("ab", 2) == "abab"
+    for given in ((1, 2), ("a", "b")):
+        with pytest.raises(TypeError):
+            check(*given)
+
+
+def test_arrays_of_texts_are_tensors():
+    texts = Tensor(np.array(["a", "bc"]))
+    assert texts.dtype == mstype.string and texts.shape == (2,) and (texts.asnumpy() == ["a", "bc"]).all()
+
+    @ms_function
+    def upper():
+        return Tensor(np.char.upper("graph"))
+
+    assert upper().asnumpy() == "GRAPH"
+    with pytest.raises(TypeError):
+        Tensor(["a", "bc"])
+    with pytest.raises((TypeError, ValueError)):
+        texts + 1
+
+
+def test_helpers_of_distributions():
+    from mindspore.nn.probability.distribution._utils.utils import CheckTensor, CheckTuple, cast_to_tensor, check_greater_zero, check_prob, check_sum_equal_one, set_param_type
+
+    half, single, double = (Tensor(0.1, each) for each in (mstype.float16, mstype.float32, mstype.float64))
+    for given, expect in (([half, half], "float16"), ([single, 1.0], "float32"), ([double, double], "float32"), ([1.0], "float32"), ([Tensor(1, mstype.int32)], "float32")):
+        assert set_param_type(dict(enumerate(given)), mstype.float32) == getattr(mstype, expect)
+    with pytest.raises(TypeError):
+        set_param_type({"a": single, "b": double}, mstype.float32)
+    assert isinstance(cast_to_tensor([1.0, 2.0]), Tensor) and isinstance(cast_to_tensor(Parameter(single, "p")), Parameter)
+    for given, error in ((None, ValueError), (True, TypeError), ("a", TypeError)):
+        with pytest.raises(error):
+            cast_to_tensor(given, mstype.float32)
+    for check, wrong in ((lambda x: check_greater_zero(x, "sd"), [1.0, 0.0]), (check_prob, [0.5, 1.5]), (check_sum_equal_one, [0.5, 0.4])):
+        with pytest.raises(ValueError):
+            check(Tensor(wrong, mstype.float32))
+    for mode in (context.PYNATIVE_MODE, context.GRAPH_MODE):
+        context.set_context(mode=mode)
+        assert CheckTuple()((1, 2), "input") == (1, 2)
+        assert CheckTensor()(single, "input").shape == ()
+        with pytest.raises(TypeError):
+            CheckTuple()("tuple", "input")
+    context.set_context(mode=context.PYNATIVE_MODE)

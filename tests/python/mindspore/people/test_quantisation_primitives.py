@@ -138,3 +138,43 @@ def test_corrections_of_weights_by_deviations():
     dx, of_batch = Q.CorrectionMulGrad()(Tensor(dy), Tensor(w), Tensor(batch), Tensor(running))
     np.testing.assert_allclose(dx.asnumpy(), dy * ratio, rtol=1e-5)
     np.testing.assert_allclose(of_batch.asnumpy(), (dy * w).sum((1, 2, 3)) / running, rtol=1e-4, atol=1e-5)
+
+
+MODES = pytest.mark.parametrize("mode", [context.PYNATIVE_MODE, context.GRAPH_MODE])
+
+
+@pytest.fixture(autouse=True)
+def eager():
+    yield
+    context.set_context(mode=context.PYNATIVE_MODE)
+
+
+def slopes(op, *inputs):
+    return [each.asnumpy() for each in C.GradOperation(get_all=True)(Net(op))(*inputs)]
+
+
+@MODES
+def test_gradients_outside_of_a_range_belong_to_its_ends(mode):
+    context.set_context(mode=mode)
+    x = np.array([[-9, -0.5, 0.3], [1.1, 8, 7]], np.float32)
+    dx, low, high = slopes(Q.FakeQuantWithMinMaxVars(), Tensor(x), tensor(-1), tensor(2))
+    np.testing.assert_array_equal(dx, [[0, 1, 1], [1, 0, 0]])
+    np.testing.assert_array_equal((low, high), [[1], [2]])
+    _, low, high = slopes(Q.FakeQuantWithMinMaxVarsPerChannel(), Tensor(x), tensor(-1, -1, -1), tensor(2, 2, 2))
+    np.testing.assert_array_equal((low, high), [[1, 0, 0], [0, 1, 1]])
+
+
+@MODES
+def test_running_statistics_have_no_gradient(mode):
+    context.set_context(mode=mode)
+    x, channels = Tensor(rs.standard_normal((2, 3, 4, 4)).astype(np.float32)), [Tensor(rs.uniform(1, 2, 3).astype(np.float32)) for _ in range(6)]
+    dx, beta, gamma, deviation, mean, *running = slopes(Q.BatchNormFold2(), x, *channels, Tensor([1], ms.int32))
+    _, of_gamma, of_deviation, of_mean, of_running, _ = (each.asnumpy() for each in channels)
+    np.testing.assert_allclose(dx[0, :, 0, 0], of_running / of_deviation, rtol=1e-5)
+    np.testing.assert_allclose((beta, gamma), (np.full(3, 32), -32 * of_mean / of_deviation), rtol=1e-5)
+    np.testing.assert_allclose(mean, -32 * of_gamma / of_deviation, rtol=1e-5)
+    folded = 32 * of_gamma * of_mean - (x.asnumpy() * of_running.reshape(3, 1, 1)).sum((0, 2, 3))
+    np.testing.assert_allclose(deviation, folded / of_deviation**2, rtol=1e-4, atol=1e-4)
+    assert not np.any(running[:2])
+    w = Tensor(rs.standard_normal((3, 2, 2, 2)).astype(np.float32))
+    assert not np.any(slopes(Q.CorrectionMul(), w, *channels[:2])[2])

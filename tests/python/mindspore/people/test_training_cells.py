@@ -229,3 +229,45 @@ def test_get_next_and_distributed_reducer():
         nn.DistributedGradReducer(Net().trainable_params(), mean=True, degree=0)
     with pytest.raises((TypeError, ValueError)):
         TrainOneStepCell(Net(), 3)
+
+
+class ConvNet(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.last = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dense(4, 2)
+
+    def construct(self, x):
+        return self.last(self.norm(self.conv(x)).mean((2, 3)))
+
+
+@pytest.mark.parametrize("mode", [context.GRAPH_MODE, context.PYNATIVE_MODE])
+def test_level_o1_computes_layers_of_weights_alone_in_halves(mode):
+    context.set_context(mode=mode)
+    x = Tensor(np.random.randn(2, 3, 8, 8).astype(np.float32))
+    net = ConvNet()
+    plain = net(x).asnumpy()
+    names = [each.name for each in net.get_parameters()]
+    lowered = amp.auto_mixed_precision(net, "O1")
+    assert lowered.conv(x).dtype == ms.float32 and lowered.conv.get_flags()["fp16"] and not lowered.norm.get_flags().get("fp16")
+    assert [each.name for each in lowered.get_parameters()] == names
+    assert np.allclose(lowered(x).asnumpy(), plain, atol=1e-2) and not np.array_equal(lowered(x).asnumpy(), plain)
+    context.set_context(mode=context.GRAPH_MODE)
+
+
+def test_layers_of_a_list_compute_in_halves():
+    white = amp.get_white_list()
+    assert nn.Conv2d in white and nn.BatchNorm2d in amp.get_black_list()
+    net = amp.custom_mixed_precision(ConvNet(), white_list=[nn.Conv2d])
+    assert net.conv.get_flags()["fp16"] and not net.last.get_flags().get("fp16")
+    net = amp.custom_mixed_precision(ConvNet(), black_list=[nn.BatchNorm2d, nn.Conv2d])
+    assert net.last.get_flags()["fp16"] and not net.conv.get_flags().get("fp16")
+    with pytest.raises(ValueError):
+        amp.custom_mixed_precision(ConvNet())
+
+
+def test_inputs_of_doubles_are_lowered_too():
+    net = ConvNet()
+    step = amp.build_train_network(net, nn.Momentum(net.trainable_params(), 0.1, 0.9), nn.MSELoss(), level="O3",
+                                   loss_scale_manager=FixedLossScaleManager(drop_overflow_update=False))
+    loss = step(Tensor(np.random.randn(2, 3, 8, 8)), Tensor(np.zeros((2, 2), np.float32)))
+    assert np.isfinite(loss.asnumpy())

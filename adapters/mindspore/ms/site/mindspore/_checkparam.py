@@ -1,6 +1,8 @@
 """Checks of arguments: `Validator` and `Rel`, the private names that scripts import."""
 
 import enum
+import functools
+import inspect
 import re
 
 import numpy as np
@@ -221,6 +223,25 @@ def _check_str_by_regular(target, reg=r"^\w+[0-9a-zA-Z_\.]*$", flag=re.ASCII, pr
     if not re.match(reg, target, flag):
         raise ValueError(f"For '{prim_name}', the value '{target}' is illegal: it does not match {reg!r}.")
     return True
+
+
+def args_type_check(*types, **named_types):
+    """A decorator of functions whose arguments must be of the types, each a type or a tuple of them."""
+
+    def decorate(function):
+        signature = inspect.signature(function)
+        wanted = signature.bind_partial(*types, **named_types).arguments
+
+        @functools.wraps(function)
+        def checked(*args, **kwargs):
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                if value is not None and name in wanted and not isinstance(value, wanted[name]):
+                    raise TypeError(f"The argument '{name}' must be {wanted[name]}, but got {type(value)}.")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
 
 
 check_bool, check_int_positive = Validator.check_bool, Validator.check_positive_int

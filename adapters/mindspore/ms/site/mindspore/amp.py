@@ -6,11 +6,12 @@ from mindspore import ops
 from mindspore.common import dtype as mstype
 from mindspore.common.parameter import Parameter
 from mindspore.common.tensor import Tensor
-from mindspore.train.amp import auto_mixed_precision, build_train_network
+from mindspore.train.amp import auto_mixed_precision, build_train_network, custom_mixed_precision, get_black_list, get_white_list
 from mindspore.train.loss_scale_manager import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 
 __all__ = ["DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager", "LossScaler", "StaticLossScaler",
-           "all_finite", "auto_mixed_precision", "build_train_network", "init_status"]  # fmt: skip
+           "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision", "get_black_list", "get_white_list",
+           "init_status"]  # fmt: skip
 
 
 def _mapped(function, value):

@@ -1,13 +1,40 @@
 """MindRecord files, written and read."""
 
+import collections
+import json
 import os
+import sqlite3
+import struct
 
 import numpy as np
 from cairn import Error as MRMError
 from cairn import _data
 from cairn.ms import refuse
 
-__all__ = ["FileReader", "FileWriter", "MRMError", "MindPage", "get_error_code"]
+__all__ = ["FileReader", "FileWriter", "MRMError", "MRMGetMetaError", "MindPage", "ParamTypeError", "ParamValueError", "get_error_code"]
+
+
+
+class ParamValueError(MRMError, ValueError):
+    """An argument of a wrong value."""
+
+
+class ParamTypeError(MRMError, TypeError):
+    """An argument of a wrong type."""
+
+
+class MRMGetMetaError(MRMError):
+    """A schema that is asked for before there is one."""
+
+
+# What other faults are called where scripts tell them apart; all that is raised here is one of them.
+_KINDS = (
+    "MRMUnsupportedSchemaError MRMInvalidSchemaError MRMInvalidPageSizeError MRMInvalidHeaderSizeError MRMSetHeaderError MRMWriteDatasetError "
+    "MRMCommitError MRMOpenError MRMOpenForAppendError MRMReadCategoryInfoError MRMFetchCandidateFieldsError MRMAddSchemaError MRMBuildSchemaError "
+    "MRMAddIndexError MRMDefineIndexError MRMDefineCategoryError MRMIndexGeneratorError MRMGenerateIndexError MRMInvalidIndexError "
+    "MRMFetchDataError MRMLaunchError MRMFinishError MRMValidateDataError MRMDefineBlobError PathNotExistsError DbConnectionError MRMSavePngFail"
+).split()
+globals().update({name: type(name, (MRMError,), {"__module__": __name__}) for name in _KINDS})
 
 SUCCESS, FAILED = "SUCCESS", "FAILED"
 HEADER_SIZE, PAGE_SIZE = 1 << 24, 1 << 25
@@ -34,12 +61,15 @@ class FileWriter:
     def __init__(self, file_name, shard_num=1, overwrite=False):
         if not isinstance(file_name, str) or not file_name:
             raise ValueError(f"Parameter file_name must be a text that is not empty, but got {file_name!r}.")
-        if isinstance(shard_num, bool) or not isinstance(shard_num, int) or not 0 < shard_num <= 1000:
-            raise ValueError(f"Shard number should be between 1 and 1000, but got {shard_num!r}.")
+        _whole(shard_num, "shard_num")
+        if not 0 < shard_num <= 1000:
+            raise ParamValueError(f"Parameter shard_num's value: {shard_num} should between 1 and 1000.")
+        if not isinstance(overwrite, bool):
+            raise ParamTypeError("Parameter overwrite's type is not bool.")
         self._paths = [file_name] if shard_num == 1 else [f"{file_name}{number:0{len(str(shard_num - 1))}d}" for number in range(shard_num)]
         for path in self._paths:
-            if os.path.exists(path) and not overwrite:
-                raise MRMError(f"{path} exists; overwrite=True replaces it")
+            if (os.path.exists(path) or os.path.exists(path + ".db")) and not overwrite:
+                raise MRMError(f"Invalid file, mindrecord files already exist. Please check file path: {path}; overwrite=True replaces it")
         self._schema, self._index, self._writer = None, [], None
         self._header_size, self._page_size = HEADER_SIZE, PAGE_SIZE
 
@@ -61,7 +91,7 @@ class FileWriter:
             raise MRMError("a file has one schema")
         for name, told in content.items():
             if not isinstance(told, dict) or told.get("type") not in (*NUMBERS, "string", "bytes"):
-                raise ValueError(f"Column '{name}' must have a type of {[*NUMBERS, 'string', 'bytes']}, but got {told}.")
+                raise ValueError(f"Schema format is error: column '{name}' must have a type of {[*NUMBERS, 'string', 'bytes']}, but got {told}.")
             shape = told.get("shape", [])
             if "shape" in told and told["type"] not in NUMBERS or not isinstance(shape, list) or shape.count(-1) > 1:
                 raise ValueError(f"Column '{name}': a shape is a list of sizes, of which one may be -1, of a column of "
@@ -71,8 +101,10 @@ class FileWriter:
 
     def add_index(self, index_fields):
         """Columns that the index holds too."""
+        if self._schema is None:
+            raise MRMGetMetaError("Failed to get meta info: add_schema() comes before add_index().")
         for name in index_fields:
-            if self._schema is None or name not in self._schema:
+            if name not in self._schema:
                 raise MRMError(f"index field {name} is not in the schema")
             if self._schema[name]["type"] == "bytes" or "shape" in self._schema[name]:
                 raise MRMError(f"index field {name} is a blob")
@@ -119,6 +151,13 @@ class FileWriter:
         return SUCCESS
 
 
+def _whole(value, name, told="'s type"):
+    if value is None:
+        raise ParamValueError(f"Parameter {name} is None.")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ParamTypeError(f"Parameter {name}{told} is not int.")
+
+
 def _size(value, name, least, most):
     if not isinstance(value, int) or not least <= value <= most or value & (value - 1):
         raise MRMError(f"{name} must be a power of two from {least} to {most}, but got {value}")
@@ -133,11 +172,47 @@ def _array(value, kind):
     return np.asarray(value)
 
 
+def _header(path):
+    """What the head of a file says, as a dict."""
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8).ljust(8, b"\0"))[0]
+        if size > 1 << 27:
+            raise MRMError(f"Invalid file, the size of mindrecord file header is larger than the upper limit. [{path}]")
+        try:
+            return json.loads(file.read(size))
+        except ValueError as error:
+            raise MRMError(f"{path}: the header is damaged: {error}") from None
+
+
+def _whole_files(paths):
+    """The files of a data set, each of which must be there with its index."""
+    paths = paths if isinstance(paths, (list, tuple)) else [paths]
+    lost = "{} can not be found. Please check whether the mindrecord file exists and do not rename the mindrecord file."
+    for path in paths:
+        if not os.path.isfile(path):
+            raise MRMError(lost.format(path))
+        _header(path)
+    files = shards_of(paths[0] if len(paths) == 1 else list(paths))
+    for path in files:
+        if not os.path.isfile(path):
+            raise MRMError(lost.format(path))
+        if not os.path.isfile(path + ".db"):
+            raise MRMError(f"Please check whether {path}.db exists and do not rename the mindrecord file and meta file.")
+        try:
+            with sqlite3.connect(f"file:{path}.db?mode=ro", uri=True) as index:
+                index.execute("SELECT name FROM sqlite_master").fetchall()
+        except sqlite3.Error as error:
+            words = f"Failed to execute the sql [ SELECT NAME from SHARD_NAME; ] while verifying meta file, {path}.db: {error}"
+            raise MRMError(words) from None
+    return files
+
+
 class FileReader:
     """FileReader(file_name): get_next() goes through the rows."""
 
     def __init__(self, file_name, num_consumer=4, columns=None, operator=None):
-        files = shards_of(file_name)
+        _whole(num_consumer, "num_consumer", "")
+        files = _whole_files(file_name)
         self._reader = _data.mindrecord(files, [], _data.sequential_sampler(0, 0), "")
         self._schema = {name: {"type": kind} if shape is None else {"type": kind, "shape": shape}
                         for name, kind, shape in _data.mindrecord_schema(files[0])}
@@ -149,6 +224,8 @@ class FileReader:
     def get_next(self):
         """Rows, as dicts of bytes, texts, numbers and arrays."""
         for number in range(self.len()):
+            if self._reader is None:
+                return
             row = dict(zip(self._reader.columns, self._reader.read(number)))
             yield {name: self._value(name, row[name]) for name in self._columns}
 
@@ -158,7 +235,7 @@ class FileReader:
 
     def len(self):
         """The number of rows."""
-        return self._reader.count()
+        return self._reader.count() if self._reader is not None else 0
 
     def schema(self):
         """The columns as they were told."""
@@ -206,12 +283,68 @@ def get_error_code(message=None):
 
 
 class MindPage:
-    """Refused."""
+    """MindPage(file_name): rows by categories, which are the values of an index column, a page at a time."""
 
-    refused = "pages by category are not supported"
+    def __init__(self, file_name, num_consumer=4):
+        _whole(num_consumer, "num_consumer", "")
+        files = _whole_files(file_name)
+        self._rows = FileReader(file_name, num_consumer)
+        self._candidates = [each["index_field"] for each in _header(files[0])["index_fields"]]
+        self._field = self._candidates[0] if self._candidates else None
 
-    def __init__(self, *_, **__):
-        refuse("mindspore.mindrecord.MindPage", "pages by category are not supported", "FileReader")
+    @property
+    def candidate_fields(self):
+        """The columns that may be categories."""
+        return self._candidates
+
+    @property
+    def category_field(self):
+        return self._field
+
+    @category_field.setter
+    def category_field(self, field):
+        if not isinstance(field, str) or field not in self._candidates:
+            raise MRMError(f"category_field {field!r} is not one of the candidates {self._candidates}")
+        self._field = field
+
+    def get_category_fields(self):
+        return self._candidates
+
+    def set_category_field(self, category_field):
+        self.category_field = category_field
+        return True
+
+    def _categories(self):
+        """[(value, its rows)], by value."""
+        rows = collections.defaultdict(list)
+        for row in self._rows.get_next():
+            rows[row[self._field]].append(row)
+        return sorted(rows.items())
+
+    def read_category_info(self):
+        """The categories as a text of JSON."""
+        told = [{"count": len(rows), "id": i, "name": str(value)} for i, (value, rows) in enumerate(self._categories())]
+        return json.dumps({"categories": told, "key": self._field})
+
+    def read_at_page_by_id(self, category_id, page, num_row):
+        """The rows of a page of `num_row` of the category that has the number."""
+        for name, value in (("category_id", category_id), ("page", page), ("num_row", num_row)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < (name == "num_row"):
+                raise ParamValueError(f"Parameter {name} must be a whole number that is not negative, but got {value!r}.")
+        known = self._categories()
+        if category_id >= len(known):
+            raise MRMError(f"Invalid data, category_id: {category_id} must be in the range [0, {len(known)}].")
+        return known[category_id][1][page * num_row : (page + 1) * num_row]
+
+    def read_at_page_by_name(self, category_name, page, num_row):
+        """The same for a category by its name."""
+        if not isinstance(category_name, str):
+            raise ParamValueError(f"Parameter category_name must be a text, but got {category_name!r}.")
+        self.read_at_page_by_id(0, page, num_row)
+        names = [str(value) for value, _ in self._categories()]
+        if category_name not in names:
+            raise MRMError(f"category_name: {category_name} could not found.")
+        return self.read_at_page_by_id(names.index(category_name), page, num_row)
 
 
 def __getattr__(name):

@@ -30,7 +30,7 @@ class Cell(Accepted):
             _auto_prefix=auto_prefix, training=False, requires_grad=False, _plain=True, _cast_to=None, _scope=None,
             _param_prefix="", _forward_pre_hook=OrderedDict(), _forward_hook=OrderedDict(),
             _backward_hooks=OrderedDict(), cell_type=None, _names_checked=False, phase="train", jit_config_dict={},
-            instance_name=type(self).__name__, bprop_debug=False, _precision_mode="",
+            instance_name=type(self).__name__, bprop_debug=False, _precision_mode="", _returns=None,
         )  # fmt: skip
         if type(self).bprop is not Cell.bprop:
             own["_plain"] = False
@@ -86,12 +86,15 @@ class Cell(Accepted):
             changed = hook(self._scope_name(), args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        if self._precision_mode:
+            args, kwargs = self._cast(args, _FLOATS[1].numpy), {key: self._cast(each, _FLOATS[1].numpy) for key, each in kwargs.items()}
         if self._cast_to is None:
             made = self._computed(args, kwargs, hooked)
         else:
             args, kwargs = self._cast(args), {key: self._cast(each) for key, each in kwargs.items()}
             with self._cast_constants():
                 made = self._computed(args, kwargs, hooked)
+            made = made if self._returns is None else self._cast(made, self._returns)
         for hook in tuple(self._forward_hook.values()) if hooked else ():
             changed = hook(self._scope_name(), args, made)
             made = made if changed is None else changed
@@ -168,11 +171,11 @@ class Cell(Accepted):
         results = core.custom(_as_they_are, of_results, results)
         return results if isinstance(made, tuple) else results[0]
 
-    def _cast(self, tree):
+    def _cast(self, tree, floats=None):
         if isinstance(tree, Tensor):
-            return promote.cast(tree, self._cast_to) if promote.nptype(tree).kind == "f" else tree
+            return promote.cast(tree, floats or self._cast_to) if promote.nptype(tree).kind == "f" else tree
         if isinstance(tree, (tuple, list)):
-            return type(tree)(self._cast(each) for each in tree)
+            return type(tree)(self._cast(each, floats) for each in tree)
         return tree
 
     def cast_param(self, param):

@@ -150,6 +150,8 @@ def _batch_norm(w, inputs, output, told):
 
 
 def _layer_norm(w, inputs, output, told):
+    sizes = w.shape(inputs[0])[told["axis"] :]  # gamma and beta have these in MindSpore
+    inputs = [inputs[0], *(np.broadcast_to(w.array(each), sizes) if w.shape(each) != sizes else each for each in inputs[1:])]
     w.first_of("LayerNorm", inputs, output, begin_norm_axis=told["axis"], begin_params_axis=told["axis"], epsilon=told["epsilon"])
 
 
@@ -176,7 +178,9 @@ def _leaky_relu(w, inputs, output, told):
 
 def _slice(w, inputs, output, told):
     begin, end, _, steps = (w.array(each).tolist() for each in inputs[1:])
-    parts = [slice(*each).indices(size) for each, size in zip(zip(begin, end, steps), w.shape(inputs[0]))]
+    sizes = w.shape(inputs[0])
+    parts = [slice(*each).indices(size) for each, size in zip(zip(begin, end, steps), sizes)]
+    parts = [(first, last if last >= 0 else -size - 1, step) for (first, last, step), size in zip(parts, sizes)]  # -1 would be the last one
     masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
     w.node("StridedSlice", [inputs[0], *(tuple(each) for each in zip(*parts))], output, **masks)
 

@@ -159,6 +159,23 @@ def _then(first, last):
     return lambda graph, inputs, outputs, attributes: graph.node(last, [graph.node(first, inputs, [graph.fresh()])], outputs)
 
 
+def _floor_div(graph, inputs, outputs, attributes):
+    """Div and Floor of floats; the quotient of integers, which ONNX cuts, is one less where a rest has not the sign of y."""
+    x, y = inputs
+    kind = graph.kinds[outputs[0]]
+    if kind.kind == "f":
+        _then("Div", "Floor")(graph, inputs, outputs, attributes)
+        return
+
+    def made(name, *given, **told):
+        return graph.node(name, list(given), [graph.fresh()], **told)
+
+    zero, cut = np.zeros((), kind), made("Div", x, y)
+    rest = made("Sub", x, made("Mul", cut, y))
+    less = made("And", made("Not", made("Equal", rest, zero)), made("Xor", made("Less", rest, zero), made("Less", y, zero)))
+    graph.node("Sub", [cut, made("Cast", less, to=_TYPES[kind])], outputs)
+
+
 def _place_of(kind):
     def write(graph, inputs, outputs, attributes):
         made = graph.node(kind, [inputs[0]], [graph.fresh()], axis=attributes["axis"], keepdims=int(attributes.get("keep_dims", False)))
@@ -219,13 +236,31 @@ def _reduction(graph, inputs, outputs, attributes, kind):
 
 
 def _special(kind, *renamed, **fixed):
-    """A row with attributes: pairs of theirs and ours."""
+    """A row with attributes: pairs of ours and theirs; others change its meaning, which the file cannot say."""
+    known = {ours for ours, _ in renamed} | {"from_start"}
 
     def write(graph, inputs, outputs, attributes):
+        more = [name for name, value in attributes.items() if value and name not in known]
+        if more:
+            refuse(f"ONNX export of {kind} with '{more[0]}'", "ONNX has none", "file_format='OM'")
         told = {theirs: attributes[ours] for ours, theirs in renamed if ours in attributes}
         graph.node(kind, inputs, outputs, **{**fixed, **told})
 
     return write
+
+
+def _gather(graph, inputs, outputs, attributes):
+    """GatherND where leading dims of both go together, which Gather has none of."""
+    axis, batch = attributes.get("axis", 0), attributes.get("batch_dims", 0)
+    if not batch:
+        graph.node("Gather", inputs, outputs, axis=axis)
+        return
+    rank = graph.ranks[inputs[0]] if isinstance(inputs[0], str) and inputs[0] in graph.ranks else np.ndim(graph.array(inputs[0], "gather"))
+    if axis % rank != batch:
+        refuse("ONNX export of a gather behind an axis that is no batch", "ONNX has none", "file_format='OM'")
+    places = graph.node("Cast", [inputs[1]], [graph.fresh()], to=_TYPES[np.dtype("int64")])
+    places = graph.node("Unsqueeze", [places, np.asarray([-1], np.int64)], [graph.fresh()])
+    graph.node("GatherND", [inputs[0], places], outputs, batch_dims=batch)
 
 
 def _square(graph, inputs, outputs, attributes):
@@ -277,9 +312,9 @@ _ROWS = {"conv2d": _conv, "conv2d_input_gradient": _conv_transpose, "resize2d": 
          "batch_norm": _batch_norm, "clip": _clip, "square": _square, "rsqrt": _rsqrt, "reduce_sum": _reduce_sum, "reshape": _reshape, "tile": _tile,
          "cast": _cast, "slice": _slice, "softmax": _special("Softmax", ("axis", "axis"), axis=-1),
          "log_softmax": _special("LogSoftmax", ("axis", "axis"), axis=-1), "concat": _special("Concat", ("axis", "axis")),
-         "gather": _special("Gather", ("axis", "axis"), axis=0), "leaky_relu": _special("LeakyRelu", ("alpha", "alpha")),
+         "gather": _gather, "leaky_relu": _special("LeakyRelu", ("alpha", "alpha")),
          "reduce_any": _of_bools("ReduceMax"), "reduce_all": _of_bools("ReduceMin"), "not_equal": _then("Equal", "Not"),
-         "floor_div": _then("Div", "Floor"), "elu": _special("Elu", ("alpha", "alpha"), alpha=1.0), "arg_max": _place_of("ArgMax"),
+         "floor_div": _floor_div, "elu": _special("Elu", ("alpha", "alpha"), alpha=1.0), "arg_max": _place_of("ArgMax"),
          "arg_min": _place_of("ArgMin"), "gather_nd": _special("GatherND", ("batch_dims", "batch_dims"), batch_dims=0), "cumsum": _cumsum,
          "layer_norm": _special("LayerNormalization", ("epsilon", "epsilon"), ("axis", "axis"), axis=-1), "gelu": _gelu}  # fmt: skip
 
@@ -290,6 +325,7 @@ def graph_of(recording, results):
     arrays = {name: tensor.asnumpy() for name, tensor in recording.tensors.items()}
     graph.shapes = {name: array.shape for name, array in arrays.items()}
     graph.ranks = {name: len(shape) for name, shape in graph.shapes.items()}
+    graph.kinds = {name: array.dtype for name, array in arrays.items()}
     for row, inputs, attributes, outputs in recording.nodes:
         if row in _SAME:
             graph.node(_SAME[row], inputs, outputs)

@@ -1,7 +1,7 @@
 """Levels of mixed precision: the cells of a training step and its loss scale.
 
-A network at a level other than O0 is computed in mixed precision: convolutions, matrix products and what stands between them have operands
-and results of fp16 and sums of f32. That holds for what is compiled: in PYNATIVE_MODE too a call of the network, or of the training step that
+At O1 convolutions, dense and recurrent layers compute in fp16 and return f32. A network at O2 or O3 is computed in mixed precision:
+convolutions, matrix products and what stands between them have operands and results of fp16 and sums of f32. That holds for what is compiled: in PYNATIVE_MODE too a call of the network, or of the training step that
 build_train_network() makes, is captured; what is not (hooks, gradients that a script takes itself) is computed in f32, which is said once.
 """
 
@@ -10,9 +10,13 @@ from cairn.ms import modes
 
 from mindspore import log as logger
 from mindspore import nn
+from mindspore.common import dtype as mstype
 from mindspore.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 
-__all__ = ["auto_mixed_precision", "build_train_network"]
+__all__ = ["auto_mixed_precision", "build_train_network", "custom_mixed_precision", "get_black_list", "get_white_list"]
+
+_WHITE = ("Conv1d", "Conv2d", "Conv3d", "Conv1dTranspose", "Conv2dTranspose", "Conv3dTranspose", "Dense", "LSTMCell", "RNNCell", "GRUCell")
+_BLACK = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm")
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 _CONFIG = {"O0": {"keep_batchnorm_fp32": False, "cast_model_type": "float32", "loss_scale_manager": None},
@@ -41,10 +45,47 @@ def lower(network, level):
     global _said
     if level == "O0":
         return
-    network.__dict__["_precision_mode"] = "mixed_float16"
+    if level == "O1":
+        _in_halves(network, get_white_list())
+        return
+    network.__dict__.update(_precision_mode="mixed_float16", _plain=False)
     if modes.mode != modes.GRAPH and not _said:
         _said = True
         logger.warning(f"amp level {level}: in PYNATIVE_MODE gradients that a script takes itself, and cells with hooks, are computed in float32.")
+
+
+def get_white_list():
+    """The layers that level O1 computes in fp16, as a list of the caller's own."""
+    return [getattr(nn, name) for name in _WHITE]
+
+
+def get_black_list():
+    """The layers that level O2 keeps in f32, as a list of the caller's own."""
+    return [getattr(nn, name) for name in _BLACK]
+
+
+def _in_halves(cell, chosen, others=None):
+    """Has the chosen classes of cells compute in fp16 and return f32; with `others`, all cells without parts but those."""
+    kind = type(cell)
+    parts = list(cell.cells())
+    if kind in chosen if others is None else kind not in others and not parts:
+        cell.to_float(mstype.float16).__dict__["_returns"] = mstype.float32.numpy
+    elif others is None or kind not in others:
+        for each in parts:
+            _in_halves(each, chosen, others)
+
+
+def custom_mixed_precision(network, *, white_list=None, black_list=None):
+    """The network with the layers of the white list in fp16, or all but those of the black list."""
+    if not isinstance(network, nn.Cell):
+        raise TypeError(f"The network type should be Cell, but got {type(network)}.")
+    if (white_list is None) == (black_list is None):
+        raise ValueError("For 'custom_mixed_precision', one of 'white_list' and 'black_list' must be given, and not both.")
+    for each in white_list or black_list or ():
+        if not isinstance(each, type) or not issubclass(each, nn.Cell):
+            raise TypeError(f"For 'custom_mixed_precision', the lists must hold classes of Cells, but got {each}.")
+    _in_halves(network, white_list or (), black_list)
+    return network
 
 
 def _check_kwargs(kwargs):

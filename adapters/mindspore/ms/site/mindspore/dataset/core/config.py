@@ -9,7 +9,7 @@ _DEFAULT_SEED = 5489  # of the Mersenne twister in the C++ library: the seed of 
 _values = {"seed": _DEFAULT_SEED, "prefetch_size": 16, "num_parallel_workers": 8, "monitor_sampling_interval": 1000,
            "callback_timeout": 60, "auto_num_workers": False, "numa_enable": False, "enable_shared_mem": True,
            "auto_offload": False, "enable_autotune": False, "enable_watchdog": True, "multiprocessing_timeout_interval": 300,
-           "dynamic_shape": False, "fast_recovery": True, "sending_batches": 0}  # fmt: skip
+           "autotune_interval": 0, "dynamic_shape": False, "fast_recovery": True, "sending_batches": 0}  # fmt: skip
 _chosen = set()
 
 
@@ -50,6 +50,7 @@ set_numa_enable, get_numa_enable = _pair("numa_enable", _flag)
 set_enable_shared_mem, get_enable_shared_mem = _pair("enable_shared_mem", _flag)
 set_auto_offload, get_auto_offload = _pair("auto_offload", _flag)
 _set_autotune, get_enable_autotune = _pair("enable_autotune", _flag)
+set_autotune_interval, get_autotune_interval = _pair("autotune_interval", _whole, 0)
 set_enable_watchdog, get_enable_watchdog = _pair("enable_watchdog", _flag)
 set_multiprocessing_timeout_interval, get_multiprocessing_timeout_interval = _pair("multiprocessing_timeout_interval", _whole, 1)
 set_dynamic_shape, get_dynamic_shape = _pair("dynamic_shape", _flag)
@@ -96,6 +97,6 @@ def load(file):
 
 
 def __getattr__(name):
-    if name in ("set_autotune_interval", "get_autotune_interval", "set_auto_tune_mode"):
+    if name == "set_auto_tune_mode":
         return lambda *_: 0
     raise AttributeError(f"module 'mindspore.dataset.config' has no attribute '{name}'")

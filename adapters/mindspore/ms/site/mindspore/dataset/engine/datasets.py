@@ -135,6 +135,7 @@ class Dataset(Remembered):
               output_columns=None, column_order=None, pad_info=None, python_multiprocessing=False, max_rowsize=16):
         """Rows of batch_size rows each."""
         team = team_of(num_parallel_workers, python_multiprocessing)
+        batch_size = int(batch_size) if isinstance(batch_size, bool) else batch_size
         return engine.transforming.Batch(self, batch_size, drop_remainder, per_batch_map, input_columns, output_columns, column_order, pad_info, team)
 
     def padded_batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):

@@ -298,6 +298,8 @@ class Compose(Transform):
         return mixture_of(self.transforms, **self.mixture())
 
     def __call__(self, *values):
+        if not values:  # before 1.0 a call without images gave what to map
+            return self
         for each in self.chosen():
             values = _many(each, values)
         return values[0] if len(values) == 1 else values

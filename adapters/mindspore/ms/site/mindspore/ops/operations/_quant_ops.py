@@ -93,9 +93,18 @@ def _vars_slope(whole):
     return compute
 
 
+def _fake_vars(self, x, low, high):
+    """x in whole steps, whose gradient is the lower end's for what lies below the range and the upper end's for what lies above."""
+    low, high = _along(low, x, -1), _along(high, x, -1)
+    first, last, step = _grid(self, low, high)
+    rounded = _rounded(x, first, last, step)
+    kept = core.select(core.less(x, first), low, core.select(core.greater(x, last), high, x))
+    return core.add(kept, core.stop_gradient(core.sub(rounded, kept)))
+
+
 _VARS = {"num_bits": 8, "narrow_range": False}
-FakeQuantWithMinMaxVars = primitive("FakeQuantWithMinMaxVars", _fake, "x in whole steps of one range.", **_VARS)
-FakeQuantWithMinMaxVarsPerChannel = primitive("FakeQuantWithMinMaxVarsPerChannel", _fake, "x in whole steps by last axis.", **_VARS)
+FakeQuantWithMinMaxVars = primitive("FakeQuantWithMinMaxVars", _fake_vars, "x in whole steps of one range.", **_VARS)
+FakeQuantWithMinMaxVarsPerChannel = primitive("FakeQuantWithMinMaxVarsPerChannel", _fake_vars, "x in whole steps by last axis.", **_VARS)
 FakeQuantWithMinMaxVarsGradient = primitive("FakeQuantWithMinMaxVarsGradient", _vars_slope(True), "By x and both ends.", **_VARS)
 FakeQuantWithMinMaxVarsPerChannelGradient = primitive(
     "FakeQuantWithMinMaxVarsPerChannelGradient", _vars_slope(False), "By x and both ends.", **_VARS
@@ -155,8 +164,8 @@ def _deviation(self, variance):
 
 
 def _fold(self, x, mean, variance, step):
-    """(mean and deviation of the batch, running mean and deviation before it); moves the running statistics."""
-    old = core.identity(mean), _deviation(self, variance)
+    """(mean and deviation of the batch, running mean and deviation before it); moves the running statistics, which pass no gradient."""
+    old = core.stop_gradient(core.identity(mean)), core.stop_gradient(_deviation(self, variance))
     if not self.is_training or _frozen(self, step):
         return basic.like(mean, 0), basic.like(mean, 1), *old
     new, spread = _moments(x)
@@ -177,7 +186,8 @@ def _fold_slope(self, d_mean, d_deviation, x, mean, deviation, step):
 
 
 def _fold2(self, x, beta, gamma, deviation, mean, running_deviation, running_mean, step):
-    """x by the batch's deviation, and what the folded norm adds."""
+    """x by the batch's deviation, and what the folded norm adds; the running statistics have no gradient."""
+    running_deviation, running_mean = core.stop_gradient(running_deviation), core.stop_gradient(running_mean)
     along = lambda each: _along(each, x, 1)  # noqa: E731
     if _frozen(self, step):
         return core.add(x, along(core.sub(beta, core.div(core.mul(gamma, running_mean), running_deviation))))
@@ -192,7 +202,7 @@ BatchNormFold2 = primitive("BatchNormFold2", _fold2, "A convolution's result as 
 
 
 def _corrected(self, x, deviation, running):
-    return core.mul(x, _along(core.div(deviation, running), x, self.channel_axis))
+    return core.mul(x, _along(core.div(deviation, core.stop_gradient(running)), x, self.channel_axis))
 
 
 def _corrected_slope(self, dy, x, deviation, running):

@@ -26,8 +26,8 @@ SoftmaxCrossEntropyWithLogits = _two(
 )
 SigmoidCrossEntropyWithLogits = _two(
     "SigmoidCrossEntropyWithLogits",
-    lambda self, x, y: losses.sigmoid_cross_entropy(x, y),
-    "Binary cross entropy of logits.",
+    lambda self, x, y: losses.sigmoid_cross_entropy(x, core.stop_gradient(y)),
+    "Binary cross entropy of logits; the labels have no gradient.",
 )
 SmoothL1Loss = _two(
     "SmoothL1Loss",
@@ -97,7 +97,7 @@ BinaryCrossEntropy = primitive(
 
 
 def _nll(self, logits, labels, weight):
-    loss, weights, _ = losses.nll(logits, labels, weight)
+    loss, weights, _ = losses.nll(logits, labels, core.stop_gradient(weight))
     total = losses.reduced(weights, "sum")
     if self.reduction == "mean":
         return core.div(losses.reduced(loss, "sum"), total), total

@@ -446,7 +446,7 @@ def _layer_norm(self, x, gamma, beta):
         raise ValueError(
             f"For 'LayerNorm', gamma and beta must have the shape {expected}, but got {tuple(gamma.shape)} and {tuple(beta.shape)}."
         )
-    mean, variance = norms.moments(x, list(range(begin, rank)))
+    mean, variance = norms.moments(core.stop_gradient(x), list(range(begin, rank)))
     return norms.layer_norm(x, gamma, beta, begin, self.epsilon), mean, variance
 
 
