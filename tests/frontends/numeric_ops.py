@@ -262,10 +262,60 @@ QUANTISED = {
     "FakeQuantPerChannelGradient": (lambda d, x: flat(*raw.FakeQuantWithMinMaxVarsPerChannelGradient(gradients=d, inputs=x, min=BOUNDS[0], max=BOUNDS[1], narrow_range=True)), [f(2, 3, 4), f(2, 3, 4)]),
 }
 
-CASES = {**BLOCKS, **QUANTISED, **LINEAR, **DIAGONALS, **SPECIAL, **FOURIER, **CTC, **WINDOWS}
+PICTURE = f(3, 7, 6, 2)
+TRANSFORMS = np.float32([[1, 0.2, -1, -0.3, 0.9, 2, 0, 0], [0.5, 0, -9, 0, 1.7, 8, 0.02, -0.03], [-1, 0, 5, 0, -1, 6, 0, -0.25]])
+
+
+def warped(way, fill, op=raw.ImageProjectiveTransformV3, **more):
+    return lambda x, t: op(images=x, **more, transforms=t, output_shape=[9, 5], interpolation=way, fill_mode=fill)
+
+
+def batch_norm_of_old(x, scaled):
+    """As graphs of 2015 have it: newer ones may not."""
+    old = tf.compat.v1.GraphDef()
+    old.versions.producer = 8
+    old.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    for name, values in (("m", [0, 1, -1, 2]), ("v", [1, 0.2, 3, 2]), ("beta", [0, 1, 2, 3]), ("gamma", [1, 2, 0.3, -1])):
+        const = old.node.add(name=name, op="Const")
+        const.attr["dtype"].type = 1
+        const.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.float32(values)))
+    norm = old.node.add(name="y", op="BatchNormWithGlobalNormalization", input=["x", "m", "v", "beta", "gamma"])
+    norm.attr["T"].type, norm.attr["variance_epsilon"].f, norm.attr["scale_after_normalization"].b = 1, 0.01, scaled
+    return tf.import_graph_def(old, {"x": x}, ["y:0"])[0]
+
+
+WARPS = {
+    **{f"ImageProjectiveTransform{way}{fill}": (warped(way, fill, fill_value=-0.5), [PICTURE, TRANSFORMS])
+       for way in ("NEAREST", "BILINEAR") for fill in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")},
+    "ImageProjectiveTransformV2": (warped("BILINEAR", "CONSTANT", raw.ImageProjectiveTransformV2), [PICTURE, TRANSFORMS[:1]]),
+    "ImageProjectiveTransformOfOne": (warped("BILINEAR", "REFLECT", fill_value=0.0), [f(2, 1, 1, 3), TRANSFORMS[:1]]),
+    "ImageProjectiveTransformOfBytes": (warped("NEAREST", "WRAP", fill_value=3.0), [np.uint8(100 + 20 * PICTURE), TRANSFORMS]),
+    "ImageProjectiveTransformGradient": (gradient(lambda x: warped("BILINEAR", "CONSTANT", fill_value=0.0)(x, TRANSFORMS)), [PICTURE]),
+    "ResizeBicubicGrad": (gradient(lambda x: tf.compat.v1.image.resize_bicubic(x, [11, 5])), [PICTURE]),
+    "ResizeBicubicGradHalfPixels": (gradient(lambda x: tf.image.resize(x, [4, 13], "bicubic")), [PICTURE]),
+    "ResizeBicubicGradCorners": (gradient(lambda x: tf.compat.v1.image.resize_bicubic(x, [9, 9], align_corners=True)), [PICTURE]),
+    **{f"StatelessRandomUniformFullInt{kind.name}": (lambda x, k=kind: tf.bitcast(tf.random.stateless_uniform([3, 5], [1, 2], None, None, k), tf.int32), [f(1)]) for kind in (tf.int32, tf.int64, tf.uint32, tf.uint64)},
+    "ExtractVolumePatches": (lambda x: tf.extract_volume_patches(x, [1, 2, 3, 1, 1], [1, 1, 2, 3, 1], "SAME"), [f(2, 3, 5, 4, 2)]),
+    "ExtractVolumePatchesValid": (lambda x: tf.extract_volume_patches(x, [1, 2, 2, 3, 1], [1, 2, 1, 1, 1], "VALID"), [f(2, 5, 4, 3, 2)]),
+    **{f"MaxPoolGradGrad{padding}": (lambda x, d, p=padding: raw.MaxPoolGradGrad(
+        orig_input=x, orig_output=tf.nn.max_pool2d(x, POOL["ksize"], POOL["strides"], p), grad=d, padding=p, **POOL), [np.round(IMAGE * 2), f(*IMAGE.shape)]) for padding in ("SAME", "VALID")},
+    "MaxPoolGradGradV2": (lambda x, d: raw.MaxPoolGradGradV2(
+        orig_input=x, orig_output=tf.nn.max_pool2d(x, 2, 2, "VALID"), grad=d, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID"), [IMAGE, f(*IMAGE.shape)]),
+    **{f"BatchNormOfOld{scaled}": (lambda x, s=scaled: batch_norm_of_old(x, s), [IMAGE]) for scaled in (True, False)},
+    # Of several images TensorFlow's kernel gives the first alone what padding and convolving give.
+    **{f"FusedPadConv2D{mode}": (lambda x, m=mode: raw.FusedPadConv2D(
+        input=x, paddings=[[0, 0], [2, 1], [1, 2], [0, 0]], filter=f(3, 3, 4, 5), mode=m, strides=[1, 2, 1, 1], padding="VALID"), [IMAGE[:1]]) for mode in ("REFLECT", "SYMMETRIC")},
+    "Reverse": (lambda x: raw.Reverse(tensor=x, dims=[False, True, False, True]), [IMAGE]),
+    **{f"MatrixSolveLs{which}": (lambda a, b, r=ridge: tf.linalg.lstsq(a, b, l2_regularizer=r), [left, right])
+       for which, left, right, ridge in (("Tall", f(2, 6, 3), f(2, 6, 2), 0.0), ("Ridge", f(2, 6, 3), f(2, 6, 2), 0.3), ("Wide", f(2, 3, 5), f(2, 3, 1), 0.1))},
+    "TridiagonalMatMul": (lambda a, d, s, x: raw.TridiagonalMatMul(superdiag=a, maindiag=d, subdiag=s, rhs=x), [f(2, 1, 5), f(2, 1, 5), f(2, 1, 5), f(2, 5, 3)]),
+}
+
+CASES = {**WARPS, **BLOCKS, **QUANTISED, **LINEAR, **DIAGONALS, **SPECIAL, **FOURIER, **CTC, **WINDOWS}
 
 # Inputs whose first dim is no batch.
 FIXED = {
     **{name: (0, 1) for name in CASES if name.startswith("CTC")}, **{name: (1,) for name in CASES if name.startswith("Dilation2D")},
+    "ImageProjectiveTransformV2": (1,), "ImageProjectiveTransformOfOne": (1,),
     "SplitVComputed": (1,), "TensorStridedSliceUpdate": (1,), "TensorStridedSliceUpdateMasks": (1,), "InplaceAdd": (1,), "InplaceUpdate": (1,), "InplaceSub": (1,), "MatrixTriangularSolveBroadcast": (1,), "MatrixSetDiagBand": (0, 1), "MatrixSetDiagGradient": (0, 1),
 }

@@ -41,11 +41,13 @@ std::optional<DataType> content_type(const tf::Edge& edge) {
   const tf::Node* maker = maker_of(edge);
   const tf::AttrValue* known = maker->attrs().Find("_handle_dtypes");  // of a function's argument
   if (known && known->list().type_size() == 1) return static_cast<DataType>(known->list().type(0));
-  for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())})
+  for (const tf::Node* node : {maker, static_cast<const tf::Node*>(edge.dst())}) {
     for (const char* name : {"dtype", "T"}) {
       const tf::AttrValue* attr = node->attrs().Find(name);
       if (attr && attr->type() != tf::DT_INVALID && attr->type() != tf::DT_RESOURCE) return attr->type();
     }
+    if (node->type_string() == "RngReadAndSkip") return tf::DT_INT64;  // the state of each generator
+  }
   return std::nullopt;
 }
 

@@ -176,6 +176,17 @@ void reverse(OpContext& c) {
   c.out = {c.b.add("reverse", {c.in[0]}, {{"axes", c.constant_integers(1, "the axes")}})};
 }
 
+/// The first version says of each dim whether it is reversed.
+void reverse_dims(OpContext& c) {
+  c.expect_inputs(2);
+  const Tensor chosen = c.constant(1, "the dims");
+  if (chosen.dtype() != kBool) fail(ErrorKind::invalid_model, "", "the dims must be booleans");
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < chosen.count(); ++i)
+    if (chosen.values<bool>()[static_cast<size_t>(i)]) axes.push_back(i);
+  c.out = {axes.empty() ? c.in[0] : c.b.add("reverse", {c.in[0]}, {{"axes", axes}})};
+}
+
 void gather(OpContext& c) {
   c.expect_inputs(2, 3);
   int64_t axis = c.in.size() > 2 ? c.constant_integer(2, "the axis") : 0;
@@ -227,6 +238,7 @@ constexpr Row kArrayRows[] = {
     {"Concat", concat, known(0)},
     {"ConcatV2", concat, known(-1)},
     {"Const", constant},
+    {"DeepCopy", identity},
     {"EnsureShape", identity},
     {"ExpandDims", expand_dims_row, known(1) | Trait::free},
     {"Fill", fill, Trait::free},
@@ -249,6 +261,7 @@ constexpr Row kArrayRows[] = {
     {"Range", range, Trait::free},
     {"Rank", rank, kTellsShapes},
     {"Reshape", reshape, Trait::free},
+    {"Reverse", reverse_dims, known(1)},
     {"ReverseV2", reverse, known(1)},
     {"ScatterNd", scatter_nd},
     {"Shape", shape, kTellsShapes},

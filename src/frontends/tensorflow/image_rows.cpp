@@ -38,17 +38,17 @@ void resize(OpContext& c) {
   c.out = {y};
 }
 
-/// The second input is the original image (bilinear), or its height and width, which may be known in a run alone.
+/// The second input is the original image, or (nearest) its height and width, which may be known in a run alone.
 void resize_gradient(OpContext& c) {
   c.expect_inputs(2);
-  const bool bilinear = c.node().op == "ResizeBilinearGrad";
+  const std::string mode = c.target;
+  const bool whole = mode != "nearest";
   if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the gradient has {} dims, expected 4", c.rank(0));
-  if (bilinear && c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(1));
+  if (whole && c.rank(1) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(1));
   Value *dy = c.in[0], *image = c.in[1];
-  Value* shape = bilinear ? c.b.add("shape_of", {image}) : joined({dim_of(dy, 0, c.b), image, dim_of(dy, 3, c.b)}, c.b);
-  const std::string mode = bilinear ? "bilinear" : "nearest";
+  Value* shape = whole ? c.b.add("shape_of", {image}) : joined({dim_of(dy, 0, c.b), image, dim_of(dy, 3, c.b)}, c.b);
   Value* dx = c.b.add("resize2d_gradient", {cast_to(dy, kF32, c.b), folded(shape, c.b)}, resize_attributes(c, mode));
-  c.out = {cast_to(dx, bilinear ? image->type.dtype : dy->type.dtype, c.b)};
+  c.out = {cast_to(dx, whole ? image->type.dtype : dy->type.dtype, c.b)};
 }
 
 void crop_and_resize(OpContext& c) {
@@ -265,56 +265,52 @@ void batch_to_space(OpContext& c) {
   c.out = {c.b.add_node(op_named("slice"), {x, begin, end}, {}, {}, type)->result()};
 }
 
-/// Height and width of an image, which must be known.
-struct Pixels {
-  int64_t height, width;
-};
-Pixels pixels(OpContext& c) {
-  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
-  const auto& dims = c.in[0]->type.shape.dims;
-  for (size_t i : {1, 2})
-    if (!dims[i].known()) c.refuse("dim {} of the image is not known; declare the shapes of the model's inputs", i);
-  return {dims[1].size, dims[2].size};
-}
-
-/// The windows of the image, flattened to channels.
+/// The windows of the image, or of the volume, flattened to channels.
+template <size_t kDims>
 void extract_patches(OpContext& c) {
   constexpr int64_t kMostPixels = 4096;
   c.expect_inputs(1);
-  const Pixels p = pixels(c);
-  auto two = [&](const char* attr) {
-    std::vector<int64_t> list = c.integers(attr);
-    if (list.size() != 4 || list[0] != 1 || list[3] != 1 || list[1] < 1 || list[2] < 1)
-      fail(ErrorKind::invalid_model, "", "attribute {} is no window over height and width", attr);
-    return std::vector<int64_t>{list[1], list[2]};
+  if (c.rank(0) != kDims + 2)
+    fail(ErrorKind::invalid_model, "", "the image has {} dims, expected {}", c.rank(0), kDims + 2);
+  const auto spatial = [&](const char* attr) {
+    const std::vector<int64_t> list = c.integers(attr);
+    if (list.size() != kDims + 2 || list.front() != 1 || list.back() != 1 ||
+        *std::min_element(list.begin(), list.end()) < 1)
+      fail(ErrorKind::invalid_model, "", "attribute {} is no window over the pixels", attr);
+    return std::vector<int64_t>(list.begin() + 1, list.end() - 1);
   };
-  const std::vector<int64_t> window = two("ksizes"), strides = two("strides"), rates = two("rates");
-  if (window[0] > kMostPixels || window[1] > kMostPixels || window[0] * window[1] > kMostPixels)
-    c.refuse("patches of {} x {} pixels are not supported", window[0], window[1]);
-  std::string padding = c.text("padding", "");
+  const std::vector<int64_t> window = spatial("ksizes"), strides = spatial("strides"),
+                             rates = kDims == 2 ? spatial("rates") : std::vector<int64_t>(kDims, 1);
+  const std::optional<int64_t> pixels = element_count(window);
+  if (!pixels || *pixels > kMostPixels) c.refuse("patches of more than {} pixels are not supported", kMostPixels);
+  const std::string padding = c.text("padding", "");
   if (padding != "SAME" && padding != "VALID")
     fail(ErrorKind::invalid_model, "", "padding '{}' is unknown", printable(padding));
-  std::vector<int64_t> pads(8, 0), counts;
-  for (size_t i : {0, 1}) {
-    const int64_t in = i == 0 ? p.height : p.width, reach = (window[i] - 1) * rates[i] + 1;
+  std::vector<int64_t> pads(2 * kDims + 4, 0), counts, steps{1};
+  for (size_t i = 0; i < kDims; ++i) {
+    const Dim dim = c.in[0]->type.shape.dims[1 + i];
+    if (!dim.known()) c.refuse("dim {} of the image is not known; declare the shapes of the model's inputs", 1 + i);
+    const int64_t in = dim.size, reach = (window[i] - 1) * rates[i] + 1;
     const int64_t out = padding == "SAME" ? (in + strides[i] - 1) / strides[i] : (in - reach + strides[i]) / strides[i];
     const int64_t missing = padding == "SAME" ? std::max<int64_t>(0, (out - 1) * strides[i] + reach - in) : 0;
     if (out < 0) fail(ErrorKind::invalid_model, "", "a window of {} is larger than the image", reach);
     pads[2 + 2 * i] = missing / 2;
     pads[3 + 2 * i] = missing - missing / 2;
     counts.push_back(out);
+    steps.push_back(strides[i]);
   }
-  Value* x = c.b.add("pad", {c.in[0], c.b.constant(Tensor::of<int64_t>(kI64, {4, 2}, pads))});
+  steps.push_back(1);
+  Value* x = c.b.add("pad", {c.in[0], c.b.constant(Tensor::of<int64_t>(kI64, {kDims + 2, 2}, pads))});
   std::vector<Value*> parts;
-  for (int64_t h = 0; h < window[0]; ++h)
-    for (int64_t w = 0; w < window[1]; ++w) {
-      const int64_t top = h * rates[0], left = w * rates[1];
-      const int64_t bottom = top + (counts[0] - 1) * strides[0] + 1, right = left + (counts[1] - 1) * strides[1] + 1;
-      parts.push_back(c.b.add("slice",
-                              {x, c.b.ints({0, top, left, 0}), c.b.ints({kToTheEnd, bottom, right, kToTheEnd})},
-                              {{"steps", std::vector<int64_t>{1, strides[0], strides[1], 1}}}));
+  for (int64_t n = 0; n < *pixels; ++n) {
+    std::vector<int64_t> begin(kDims + 2, 0), end(kDims + 2, kToTheEnd);
+    for (size_t i = kDims, rest = static_cast<size_t>(n); i-- > 0; rest /= static_cast<size_t>(window[i])) {
+      begin[1 + i] = static_cast<int64_t>(rest) % window[i] * rates[i];
+      end[1 + i] = begin[1 + i] + (counts[i] - 1) * strides[i] + 1;
     }
-  c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", int64_t{3}}})};
+    parts.push_back(c.b.add("slice", {x, c.b.ints(begin), c.b.ints(end)}, {{"steps", steps}}));
+  }
+  c.out = {parts.size() == 1 ? parts[0] : c.b.add("concat", parts, {{"axis", static_cast<int64_t>(kDims) + 1}})};
 }
 
 constexpr Row kImageRows[] = {
@@ -325,17 +321,19 @@ constexpr Row kImageRows[] = {
     {"CropAndResizeGradBoxes", crop_gradient_by_boxes},
     {"CropAndResizeGradImage", crop_gradient_by_image},
     {"DepthToSpace", depth_to_space},
-    {"ExtractImagePatches", extract_patches},
+    {"ExtractImagePatches", extract_patches<2>},
+    {"ExtractVolumePatches", extract_patches<3>},
     {"NonMaxSuppression", non_max_suppression},
     {"NonMaxSuppressionV2", non_max_suppression},
     {"NonMaxSuppressionV3", non_max_suppression},
     {"NonMaxSuppressionV4", non_max_suppression},
     {"NonMaxSuppressionV5", non_max_suppression},
     {"ResizeBicubic", resize, "bicubic"},
+    {"ResizeBicubicGrad", resize_gradient, "bicubic"},
     {"ResizeBilinear", resize, "bilinear"},
-    {"ResizeBilinearGrad", resize_gradient, "resize2d_gradient"},
+    {"ResizeBilinearGrad", resize_gradient, "bilinear"},
     {"ResizeNearestNeighbor", resize, "nearest"},
-    {"ResizeNearestNeighborGrad", resize_gradient, "resize2d_gradient"},
+    {"ResizeNearestNeighborGrad", resize_gradient, "nearest"},
     {"SpaceToBatch", space_to_batch},
     {"SpaceToBatchND", space_to_batch},
     {"SpaceToDepth", space_to_depth},

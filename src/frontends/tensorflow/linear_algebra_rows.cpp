@@ -1,4 +1,6 @@
 // TensorFlow's inverses, factorisations and solutions of systems, on the matrices in the last two dims.
+#include <algorithm>
+
 #include "frontends/reshape.h"
 #include "frontends/tensorflow/training.h"
 
@@ -53,6 +55,56 @@ void cholesky_gradient(OpContext& c) {
   c.out = {((Var(c.b, both) + Var(c.b, turned(c, both))) * 0.5).value};
 }
 
+/// Least squares by the normal equations, with l2 on their diagonal; of systems with fewer rows than columns the smallest solution.
+void least_squares(OpContext& c) {
+  c.expect_inputs(3);
+  if (!c.boolean("fast", true)) c.refuse("`fast` must be set: solutions by orthogonal factors are not supported");
+  Value *a = c.in[0], *b = c.in[1];
+  const size_t rank = c.rank(0);
+  if (rank < 2 || c.rank(1) != rank) fail(ErrorKind::invalid_model, "", "takes matrices and as many right sides");
+  const Dim rows = a->type.shape.dims[rank - 2], columns = a->type.shape.dims[rank - 1];
+  if (!rows.known() || !columns.known()) c.refuse("the sizes of the matrices must be known while importing");
+  const bool tall = rows.size >= columns.size;
+  const int64_t size = std::min(rows.size, columns.size);
+  Value* square = c.b.add("matmul", {a, a}, {{tall ? "transpose_a" : "transpose_b", true}});
+  std::vector<double> ones(static_cast<size_t>(size * size), 0);
+  for (int64_t i = 0; i < size; ++i) ones[static_cast<size_t>(i * (size + 1))] = 1;
+  Value* unit = cast_to(c.b.constant(Tensor::of<double>(kF64, {size, size}, ones)), a->type.dtype, c.b);
+  Value* ridge = c.b.add("mul", {unit, cast_to(c.in[2], a->type.dtype, c.b)});
+  Value* lower = c.b.add("cholesky", {c.b.add("add", {square, ridge})});
+  const auto solved = [&](Value* right) {
+    Value* half = c.b.add("triangular_solve", {lower, right});
+    return c.b.add("triangular_solve", {lower, half}, {{"adjoint", true}});
+  };
+  const auto turned = [&](Value* right) { return c.b.add("matmul", {a, right}, {{"transpose_a", true}}); };
+  c.out = {tall ? solved(turned(b)) : turned(solved(b))};
+}
+
+/// Three diagonals, each as long as the matrix, times a matrix; the last element above and the first below are unused.
+void tridiagonal_product(OpContext& c) {
+  c.expect_inputs(4);
+  const size_t rank = c.rank(3);
+  for (size_t i : {0, 1, 2})
+    if (c.rank(i) != rank)
+      fail(ErrorKind::invalid_model, "", "diagonal {} has {} dims, expected {}", i, c.rank(i), rank);
+  const auto axis = static_cast<int64_t>(rank) - 2;
+  const auto column = [&](size_t i) { return Var(c.b, turned(c, c.in[i])); };  // [.., 1, m] to [.., m, 1]
+  const auto part = [&](Var x, int64_t from, int64_t to) {
+    std::vector<int64_t> begin(rank, 0), end(rank, kToTheEnd);
+    begin[static_cast<size_t>(axis)] = from, end[static_cast<size_t>(axis)] = to;
+    return Var(c.b, c.b.add("slice", {x.value, c.b.ints(begin), c.b.ints(end)}));
+  };
+  const auto moved = [&](Var x, bool down) {
+    std::vector<int64_t> pads(2 * rank, 0);
+    pads[2 * static_cast<size_t>(axis) + (down ? 0 : 1)] = 1;
+    return x.apply("pad", {{c.b, c.b.constant(Tensor::of<int64_t>(kI64, {static_cast<int64_t>(rank), 2}, pads))}});
+  };
+  const Var x(c.b, c.in[3]);
+  const Var above = moved(part(column(0), 0, -1) * part(x, 1, kToTheEnd), false);
+  const Var below = moved(part(column(2), 1, kToTheEnd) * part(x, 0, -1), true);
+  c.out = {(column(1) * x + above + below).value};
+}
+
 void qr(OpContext& c) {
   c.expect_inputs(1);
   auto* made = c.b.add_node(op_named("qr"), {c.in[0]}, {{"full", c.boolean("full_matrices", false)}});
@@ -99,6 +151,26 @@ constexpr Row kLinearAlgebraRows[] = {
     {"SelfAdjointEig", self_adjoint_eig, Trait::rivalled},
     {"SelfAdjointEigV2", self_adjoint_eig, Trait::rivalled},
     {"Svd", svd, Trait::rivalled},
+    {"BatchCholesky", of_one_matrix, "cholesky"},
+    {"BatchMatrixDeterminant", of_one_matrix, "determinant"},
+    {"BatchMatrixInverse", of_one_matrix, "matrix_inverse"},
+    {"BatchMatrixSolve", solve, "matrix_solve"},
+    {"BatchMatrixTriangularSolve", solve, "triangular_solve"},
+    {"BatchSelfAdjointEigV2", self_adjoint_eig},
+    {"BatchSvd", svd},
+    {"Cholesky", of_one_matrix, "cholesky"},
+    {"CholeskyGrad", cholesky_gradient},
+    {"LogMatrixDeterminant", of_one_matrix, "log_determinant"},
+    {"MatrixDeterminant", of_one_matrix, "determinant"},
+    {"MatrixInverse", of_one_matrix, "matrix_inverse"},
+    {"MatrixSolve", solve, "matrix_solve"},
+    {"MatrixSolveLs", least_squares},
+    {"MatrixTriangularSolve", solve, "triangular_solve"},
+    {"Qr", qr},
+    {"SelfAdjointEig", self_adjoint_eig},
+    {"SelfAdjointEigV2", self_adjoint_eig},
+    {"Svd", svd},
+    {"TridiagonalMatMul", tridiagonal_product},
 };
 
 }  // namespace

@@ -76,6 +76,31 @@ void fused_batch_norm(OpContext& c) {
   if (c.node().op == "FusedBatchNormV3") c.out.push_back(c.in[4]);
 }
 
+/// The form of 2015: image, mean, variance, offset, scale.
+void batch_norm_of_old(OpContext& c) {
+  c.expect_inputs(5);
+  if (c.rank(0) != 4) fail(ErrorKind::invalid_model, "", "the image has {} dims, expected 4", c.rank(0));
+  Value *x = c.in[0], *mean = c.in[1], *variance = c.in[2], *offset = c.in[3], *scale = c.in[4];
+  if (!c.boolean("scale_after_normalization", true)) {
+    Value* channels = folded(c.b.add("shape_of", {scale}), c.b);
+    scale = c.b.add("broadcast_to", {c.b.scalar_like(scale, 1), channels});
+  }
+  c.out = {c.b.add("batch_norm", {x, scale, offset, mean, variance}, {{"epsilon", c.real("variance_epsilon", 0.001)}})};
+}
+
+/// A convolution over an image that is padded by reflection first.
+void padded_conv(OpContext& c) {
+  c.expect_inputs(3);
+  const std::string mode = c.text("mode", "");
+  if (mode != "REFLECT" && mode != "SYMMETRIC")
+    fail(ErrorKind::invalid_model, "", "mode '{}' is unknown", printable(mode));
+  const Image image(c);
+  Value* x = c.b.add("pad", {c.in[0], c.in[1]}, {{"mode", std::string(mode == "REFLECT" ? "reflect" : "symmetric")}});
+  Attributes attributes{{"strides", image.spatial("strides")}};
+  image.set_padding(attributes);
+  c.out = {c.b.add("conv2d", {x, c.in[2]}, attributes)};
+}
+
 void matmul(OpContext& c) {
   c.expect_inputs(2);
   c.out = {
@@ -100,12 +125,14 @@ constexpr Row kNetworkRows[] = {
     {"BatchMatMul", batch_matmul, Trait::heavy},
     {"BatchMatMulV2", batch_matmul, Trait::heavy},
     {"BatchMatMulV3", batch_matmul, Trait::heavy},
+    {"BatchNormWithGlobalNormalization", batch_norm_of_old, Trait::heavy},
     {"Conv2D", conv<2>, "conv2d", Trait::heavy},
     {"Conv3D", conv<3>, "conv3d", Trait::heavy},
     {"DepthwiseConv2dNative", depthwise_conv2d, Trait::heavy},
     {"FusedBatchNorm", fused_batch_norm, Trait::heavy},
     {"FusedBatchNormV2", fused_batch_norm, Trait::heavy},
     {"FusedBatchNormV3", fused_batch_norm, Trait::heavy},
+    {"FusedPadConv2D", padded_conv, Trait::heavy},
     {"LogSoftmax", softmax, "log_softmax"},
     {"MatMul", matmul, Trait::heavy},
     {"MaxPool", pool<2>, "max_pool2d"},

@@ -22,14 +22,13 @@ std::vector<std::span<const Row>> host_families() {
 }
 
 std::vector<std::span<const Row>> row_families() {
-  return {array_rows(),          block_rnn_rows(), cluster_rows(),      control_rows(),
-          image_rows(),          list_rows(),      math_rows(),         composed_math_rows(),
-          network_rows(),        training_rows(),  gradient_rows(),     fused_rows(),
-          update_rows(),         sparse_rows(),    quantisation_rows(), random_rows(),
-          colour_rows(),         counting_rows(),  ctc_rows(),          diagonal_rows(),
-          linear_algebra_rows(), signal_rows(),    slicing_rows(),      window_rows(),
-          text_rows(),           lookup_rows(),    example_rows(),      sparse_tensor_rows(),
-          collective_rows(),     user_rows(),      host_rows()};
+  return {array_rows(),          block_rnn_rows(), cluster_rows(),       control_rows(),       image_rows(),
+          list_rows(),           math_rows(),      composed_math_rows(), network_rows(),       training_rows(),
+          gradient_rows(),       fused_rows(),     update_rows(),        sparse_rows(),        quantisation_rows(),
+          random_rows(),         colour_rows(),    counting_rows(),      ctc_rows(),           diagonal_rows(),
+          linear_algebra_rows(), signal_rows(),    slicing_rows(),       warp_rows(),          window_rows(),
+          text_rows(),           lookup_rows(),    example_rows(),       sparse_tensor_rows(), collective_rows(),
+          user_rows(),           host_rows()};
 }
 
 using Table = std::unordered_map<std::string_view, const Row*>;

@@ -128,6 +128,7 @@ std::span<const Row> quantisation_rows();
 std::span<const Row> random_rows();
 std::span<const Row> signal_rows();
 std::span<const Row> slicing_rows();
+std::span<const Row> warp_rows();
 std::span<const Row> window_rows();
 std::span<const Row> text_rows();
 std::span<const Row> lookup_rows();

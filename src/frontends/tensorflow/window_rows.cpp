@@ -54,6 +54,20 @@ void max_pool_gradient_by_places(OpContext& c) {
   c.out = {known ? reshape_to(sums, dims, c.b) : reshape_by(sums, folded(c.b.add("shape_of", {x}), c.b), c.b)};
 }
 
+/// image, its pooled form, a tensor like the image: that tensor where each window's largest element is. What the gradient of
+/// a pooling's gradient is made of. The second version has window and strides as inputs.
+void max_pool_second_gradient(OpContext& c) {
+  const bool inputs = c.node().op == "MaxPoolGradGradV2";
+  c.expect_inputs(inputs ? 5 : 3);
+  const Image image(c);
+  Attributes attributes{
+      {"window", inputs ? image.spatial(c.constant_integers(3, "the window"), "ksize") : image.spatial("ksize")},
+      {"strides", inputs ? image.spatial(c.constant_integers(4, "the strides"), "strides") : image.spatial("strides")}};
+  image.set_padding(attributes);
+  Value* at = c.b.add("max_pool2d_indices", {image.in(c.in[0])}, attributes);
+  c.out = {image.out(c.b.add("gather", {as_vector(c, image.in(c.in[2])), at}, {{"axis", int64_t{0}}}))};
+}
+
 /// Window and strides are inputs.
 void max_pool_by_inputs(OpContext& c) {
   c.expect_inputs(3);
@@ -76,6 +90,8 @@ constexpr Row kWindowRows[] = {
     {"Dilation2D", dilation, "dilation2d"},
     {"Dilation2DBackpropFilter", dilation, "dilation2d_kernel_gradient"},
     {"Dilation2DBackpropInput", dilation, "dilation2d_input_gradient"},
+    {"MaxPoolGradGrad", max_pool_second_gradient},
+    {"MaxPoolGradGradV2", max_pool_second_gradient},
     {"MaxPoolGradWithArgmax", max_pool_gradient_by_places},
     {"MaxPoolV2", max_pool_by_inputs},
     {"MaxPoolWithArgmax", max_pool_with_places},
