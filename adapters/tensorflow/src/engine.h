@@ -165,7 +165,6 @@ class Program {
   Source source_;
   SizeChoice choice_;
   ClusterChoice doubt_;
-  std::mutex compiling_;
   std::timed_mutex compiling_;
   int compilations_ = 0;
   bool per_set_ = false;  // of sizes: open ones are refused, or cost more
