@@ -33,7 +33,8 @@ void by_lines(KernelContext& context) {
   std::vector<Complex> buffer(2 * lines.worked() + fourier.scratch());
   with_floats(x.dtype(), [&](auto tag) {
     using T = decltype(tag);
-    for (const int64_t line : turns(lines.count))
+    const auto work = static_cast<int64_t>(fourier.scratch() + 8 * lines.worked());
+    for (const int64_t line : turns(lines.count, work))
       transform_lines(fourier, lines, line, 1, data<T>(x), data<T>(y), buffer.data());
   });
 }

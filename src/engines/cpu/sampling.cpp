@@ -63,6 +63,59 @@ class PixelSum {
   float weights_[4];
 };
 
+/// One axis of an image between whose pixels points lie.
+struct LinearAxis {
+  LinearAxis(const GridRule& rule, int64_t size)
+      : last(static_cast<float>(size - 1)), half(static_cast<float>(rule.range(size)) / 2),
+        low(static_cast<float>(rule.low())), pixels(rule.pixels), border(rule.border) {}
+
+  float last, half, low;
+  bool pixels, border;
+};
+
+constexpr int64_t kPoints = 64;  // at once
+
+/// The two pixels of each point along an axis with their weights.
+struct PointTaps {
+  int32_t at[2][kPoints];
+  float weight[2][kPoints];
+};
+
+// grid_taps() of points whose places lie two numbers apart.
+CAIRN_VECTORISED(void, linear_taps, (const LinearAxis& axis, const float* place, int64_t count, PointTaps& taps)) {
+  const auto inside = [last = axis.last](float x) __attribute__((always_inline)) {
+    return x > 0 ? std::min(x, last) : 0.f;  // NaN: 0
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    float x = axis.pixels ? place[2 * i] : (place[2 * i] + 1) * axis.half + axis.low;
+    if (axis.border) x = inside(x);
+    const float first = std::floor(x), share = x - first;
+    for (int tap : {0, 1}) {
+      const float at = first + static_cast<float>(tap), there = inside(at), weight = tap == 0 ? 1 - share : share;
+      taps.at[tap][i] = static_cast<int32_t>(there);
+      taps.weight[tap][i] = !axis.border && at != there && at == at ? 0 : weight;
+    }
+  }
+}
+
+// What weighs nothing is not read, so that it may be infinite.
+CAIRN_VECTORISED(void, linear_points,
+                 (const PointTaps& rows, const PointTaps& columns, int64_t count, int64_t width, int64_t channels,
+                  const float* image, float* __restrict y)) {
+  for (int64_t i = 0; i < count; ++i, y += channels) {
+    const float* from[4];
+    float weight[4];
+    for (int k : {0, 1, 2, 3}) {
+      weight[k] = rows.weight[k / 2][i] * columns.weight[k % 2][i];
+      from[k] = image + (rows.at[k / 2][i] * width + columns.at[k % 2][i]) * channels;
+    }
+    const auto part = [&](int k, int64_t c) __attribute__((always_inline)) {
+      return weight[k] == 0 ? 0 : weight[k] * from[k][c];
+    };
+    for (int64_t c = 0; c < channels; ++c) y[c] = (part(0, c) + part(1, c)) + (part(2, c) + part(3, c));
+  }
+}
+
 /// The operands and sizes of roi_align, or of its gradient, whose image is a result.
 struct Regions {
   Regions(const Group& group, const Node& node, const Value* image)
@@ -100,11 +153,33 @@ Refusal refuses_grid_sample(const Group& group) {
   return single_node(group, "grid_sample") ? not_f32(group) : Refusal("is another operation");
 }
 
-std::unique_ptr<Step> make_grid_sample(const Group& group, MakeContext&) {
-  const Node& node = group.last();
+/// Points between the pixels of images, zeros or the border's pixels around them.
+std::unique_ptr<Step> make_linear_points(const Group& group, const Node& node, const GridRule& rule) {
   const size_t x = index_of(group, node.inputs[0]), grid = index_of(group, node.inputs[1]);
   const Dims in = node.inputs[0]->type.shape.sizes(), out = node.result()->type.shape.sizes();
+  const LinearAxis rows(rule, in[1]), columns(rule, in[2]);
+  return call("grid_sample linear, two dims", [=](const StepArgs& args) {
+    const int64_t channels = in[3], points = count_between(out, 1, out.size() - 1);
+    const int64_t blocks = (points + kPoints - 1) / kPoints;
+    for_each(args.executor, out[0] * blocks, kPoints * (channels * 4 + 8), [&](int64_t block) {
+      const int64_t image = block / blocks, first = block % blocks * kPoints;
+      const int64_t count = std::min(kPoints, points - first), at = image * points + first;
+      PointTaps up, along;
+      linear_taps(columns, input(args, grid) + 2 * at, count, along);
+      linear_taps(rows, input(args, grid) + 2 * at + 1, count, up);
+      linear_points(up, along, count, in[2], channels, input(args, x) + image * in[1] * in[2] * channels,
+                    output(args) + at * channels);
+    });
+  });
+}
+
+std::unique_ptr<Step> make_grid_sample(const Group& group, MakeContext&) {
+  const Node& node = group.last();
   const GridRule rule(node.attr());
+  if (node.inputs[0]->type.shape.rank() == 4 && !rule.cubic && !rule.nearest && (rule.zeros || rule.border))
+    return make_linear_points(group, node, rule);
+  const size_t x = index_of(group, node.inputs[0]), grid = index_of(group, node.inputs[1]);
+  const Dims in = node.inputs[0]->type.shape.sizes(), out = node.result()->type.shape.sizes();
   const auto run = [=](const StepArgs& args) {
     const size_t dims = in.size() - 2;
     const int64_t channels = in.back(), points = count_between(out, 1, out.size() - 1);
