@@ -36,5 +36,57 @@ TEST(CpuRandom, draws_the_bits_of_the_reference_kernels) {
         }
 }
 
+/// What the function `body` (of %r and %next, %y) draws twice, and the state behind it.
+std::vector<Tensor> draw_discrete(const std::string& type, const std::string& body, const Tensor& state,
+                                  const char* engine, int threads) {
+  const std::string text = fmt::format(
+      "module @m {{\n  func @main(%r: rng) -> (%next: rng, %y: {0}) updates [0 = 0] {{\n{1} : rng, {0}\n    return "
+      "%next, "
+      "%y\n  }}\n}}\n",
+      type, body);
+  const auto model = Model::make(parse(text), {.threads = threads, .engines = {engine}, .bind_state = false});
+  model->set_state(0, state);
+  std::vector<Tensor> results = model->run(std::vector<Tensor>{});
+  for (const Tensor& more : model->run(std::vector<Tensor>{})) results.push_back(more);
+  results.push_back(model->state_value(0));
+  return results;
+}
+
+TEST(CpuRandom, draws_the_integers_and_classes_of_the_reference_kernels) {
+  const auto constant = [](const char* name, const std::string& type, const std::string& values) {
+    return fmt::format("    %{} = constant {{value = {} ({})}} : {}\n", name, type, values, type);
+  };
+  std::vector<std::pair<std::string, std::string>> bodies;
+  for (int64_t count : {1, 3, 4098, 30000})
+    for (const auto& [type, low, high] : {std::tuple("i32", "-2147483648", "2147483647"),
+                                          {"i32", "3", "10"},
+                                          {"i64", "-9223372036854775808", "9223372036854775807"},
+                                          {"i64", "-5", "7"}})
+      bodies.emplace_back(fmt::format("{}[{}]", type, count),
+                          constant("s", "i64[1]", std::to_string(count)) +
+                              constant("l", type + std::string("[]"), low) +
+                              constant("h", type + std::string("[]"), high) +
+                              "    %next, %y = random_integers %r, %s, %l, %h {reserve = 256}");
+  for (const auto& [rows, classes, count] : {std::tuple(1, 3, 1), {37, 1001, 1}, {19, 7, 5}, {3, 40, 3001}}) {
+    std::string logits;
+    for (int i = 0; i < rows * classes; ++i)
+      logits += fmt::format("{}{}", i ? ", " : "", i % 11 == 3 ? -40 : i * 7 % 13 * 0.3);
+    for (const char* type : {"i32", "i64"})
+      bodies.emplace_back(fmt::format("{}[{}, {}]", type, rows, count),
+                          constant("x", fmt::format("f32[{}, {}]", rows, classes), logits) +
+                              constant("c", "i32[]", std::to_string(count)) +
+                              fmt::format("    %next, %y = random_categorical %r, %x, %c {{dtype = {}}}", type));
+  }
+  const Tensor state = Tensor::of<uint64_t>(kU64, {3}, {81985529216486895, ~uint64_t{0} - 70, 7});
+  for (const auto& [type, body] : bodies)
+    for (int threads : {1, 3}) {
+      const auto expected = draw_discrete(type, body, state, "reference", 1);
+      const auto found = draw_discrete(type, body, state, "cpu", threads);
+      ASSERT_EQ(expected.size(), 3u);
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(found[i].same_bits(expected[i])) << type << " " << threads << " threads, result " << i;
+    }
+}
+
 }  // namespace
 }  // namespace cairn

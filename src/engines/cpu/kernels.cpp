@@ -135,6 +135,7 @@ constexpr CpuKernel kKernels[] = {
     {"pool_places", refuses_pool_places, make_pool_places},
     {"products", refuses_products, make_products},
     {"random", refuses_random, make_random},
+    {"discrete_random", refuses_discrete_random, make_discrete_random},
     {"elements", refuses_elements, make_elements, make_strided_elements},
 };
 

@@ -1,9 +1,7 @@
 #include "engines/cpu/random.h"
 
-#include "engines/cpu/groups.h"
+#include "engines/cpu/draw_places.h"
 #include "engines/cpu/isa.h"
-#include "engines/cpu/results.h"
-#include "ops/philox.h"
 
 namespace cairn {
 
@@ -79,27 +77,18 @@ std::unique_ptr<Step> make_random(const Group& group, MakeContext&) {
   const Drawing drawing = *drawing_of(node);
   const int64_t count = count_of(node.result(1)->type.shape.sizes());
   const uint64_t moved = counts_of(count, node.attr().integer("reserve"), kGroup<float>, drawing.counts);
-  const size_t state = index_of(group, node.inputs[0]), outputs = group.outputs.size();
-  const auto output_of = [&](size_t i) {
-    return static_cast<size_t>(std::find(group.outputs.begin(), group.outputs.end(), node.result(i)) -
-                               group.outputs.begin());
-  };
-  const size_t next = output_of(0), y = output_of(1);
+  const DrawPlaces places(group, node);
   const auto run = [=](const StepArgs& args) {
     constexpr int64_t kBlock = 1024;  // groups
-    const Tensor& given = static_cast<const HostValue*>(args.inputs[state])->tensor;
-    if (!is_state(given)) fail(ErrorKind::invalid_argument, "random", "the random state is not u64[3]");
-    const Philox first = read_state(given);
-    if (y < outputs)
+    const Philox first = places.read(args);
+    if (places.drawn())
       for_each(args.executor, (count + 4 * kBlock - 1) / (4 * kBlock), 4 * kBlock * drawing.work, [&](int64_t block) {
         Philox here = first;
         here.skip(static_cast<uint64_t>(block * kBlock) * drawing.counts);
         const int64_t at = block * 4 * kBlock;
-        drawing.fill(here, std::min(4 * kBlock, count - at), output(args, y) + at);
+        drawing.fill(here, std::min(4 * kBlock, count - at), output(args, places.y) + at);
       });
-    Philox after = first;
-    after.skip(moved);
-    if (next < outputs) write_state(after, static_cast<HostValue*>(args.outputs[next])->tensor);
+    places.write(args, first, moved);
   };
   return call(node.op->name, run);
 }

@@ -9,4 +9,8 @@ namespace cairn {
 Refusal refuses_random(const Group& group);
 std::unique_ptr<Step> make_random(const Group& group, MakeContext& context);
 
+/// random_integers, and random_categorical of logits of f32.
+Refusal refuses_discrete_random(const Group& group);
+std::unique_ptr<Step> make_discrete_random(const Group& group, MakeContext& context);
+
 }  // namespace cairn
