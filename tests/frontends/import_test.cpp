@@ -78,6 +78,18 @@ TEST(ImportTensorFlow, EveryOpAnswersAsInTensorFlow) {
   }
 }
 
+TEST(ImportTensorFlow, ChainsOfComplexArithmeticComputeOnParts) {
+  const std::string root = test::made_by("make_ops");
+  if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";
+  ImportOptions options;
+  options.out_nodes = {"y"};
+  for (const char* batch : {"static", "free"}) {
+    const Module module = import_model(root + "/ComplexChain." + batch + "/graph.pb", options);
+    const auto& nodes = module.main().body.nodes;
+    EXPECT_TRUE(std::ranges::none_of(nodes, [](const auto& node) { return node->is("gather"); })) << batch;
+  }
+}
+
 TEST(ImportTensorFlow, ControlFlowOfVersionOneBecomesIfAndWhile) {
   std::string root = test::made_by("make_control");
   if (root.empty()) GTEST_SKIP() << "stock TensorFlow is not installed";

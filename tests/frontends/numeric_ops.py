@@ -295,6 +295,7 @@ WARPS = {
     "ResizeBicubicGradHalfPixels": (gradient(lambda x: tf.image.resize(x, [4, 13], "bicubic")), [PICTURE]),
     "ResizeBicubicGradCorners": (gradient(lambda x: tf.compat.v1.image.resize_bicubic(x, [9, 9], align_corners=True)), [PICTURE]),
     **{f"StatelessRandomUniformFullInt{kind.name}": (lambda x, k=kind: tf.bitcast(tf.random.stateless_uniform([3, 5], [1, 2], None, None, k), tf.int32), [f(1)]) for kind in (tf.int32, tf.int64, tf.uint32, tf.uint64)},
+    "ComplexChain": (lambda a, b: pairs(tf.exp(tf.complex(a, b)) * tf.complex(b, a) + tf.complex(a, a) / tf.complex(tf.abs(b) + 1, a) - tf.sqrt(tf.complex(a, b))), [f(3, 4), f(3, 4)]),
     "ExtractVolumePatches": (lambda x: tf.extract_volume_patches(x, [1, 2, 3, 1, 1], [1, 1, 2, 3, 1], "SAME"), [f(2, 3, 5, 4, 2)]),
     "ExtractVolumePatchesValid": (lambda x: tf.extract_volume_patches(x, [1, 2, 2, 3, 1], [1, 2, 1, 1, 1], "VALID"), [f(2, 5, 4, 3, 2)]),
     **{f"MaxPoolGradGrad{padding}": (lambda x, d, p=padding: raw.MaxPoolGradGrad(

@@ -1,5 +1,6 @@
 // TensorFlow's arithmetic on complex numbers, by that of their parts.
 #include <algorithm>
+#include <optional>
 
 #include "frontends/einsum.h"
 #include "frontends/reshape.h"
@@ -16,8 +17,37 @@ Value* from_pairs(OpContext& c, Value* pairs) {
   return c.b.add("bitcast", {pairs}, {{"dtype", pairs->type.dtype == kF32 ? kC64 : kC128}});
 }
 
+namespace {
+
+/// x, where the value is x with a last dim of 1; else null.
+Value* without_last_dim(const Value* value) {
+  if (value->producer == nullptr || !value->producer->is("reshape")) return nullptr;
+  Value* x = value->producer->inputs[0];
+  const Shape &from = x->type.shape, &to = value->type.shape;
+  if (!from.ranked || !to.ranked || to.rank() != from.rank() + 1 || to.dims.back() != Dim(1)) return nullptr;
+  size_t open = 0;  // one dim follows from the others, as the number of elements is the same
+  for (size_t i = 0; i < from.rank(); ++i) {
+    if (from.dims[i].surely_equals(to.dims[i])) continue;
+    if (from.dims[i].known() || to.dims[i].known() || ++open > 1) return nullptr;
+  }
+  return x;
+}
+
+/// The parts that joined_parts() made z of, so that chains of arithmetic compute on parts alone.
+std::optional<Parts> told_parts(OpContext& c, const Value* z) {
+  const cairn::Node* pairs =
+      z->producer != nullptr && z->producer->is("bitcast") ? z->producer->inputs[0]->producer : nullptr;
+  if (pairs == nullptr || !pairs->is("concat") || pairs->inputs.size() != 2 || !is_complex(z)) return std::nullopt;
+  Value *re = without_last_dim(pairs->inputs[0]), *im = without_last_dim(pairs->inputs[1]);
+  if (re == nullptr || im == nullptr || re->type.shape.rank() != z->type.shape.rank()) return std::nullopt;
+  return Parts{Var(c.b, re), Var(c.b, im)};
+}
+
+}  // namespace
+
 Parts parts_of(OpContext& c, Value* z) {
   if (!is_complex(z)) return {Var(c.b, z), Var(c.b, c.b.scalar_like(z, 0))};
+  if (const auto told = told_parts(c, z)) return *told;
   Value* pairs = pairs_of(c, z);
   auto part = [&](int64_t index) {
     return Var(c.b, c.b.add("gather", {pairs, c.b.constant(Tensor::scalar_i64(index))}, {{"axis", int64_t{-1}}}));
@@ -118,14 +148,25 @@ Parts times(const Parts& z, double number) { return {z.re * number, z.im * numbe
 Parts root_gradient(const Parts& y, const Parts& dy) { return quotient(times(dy, 0.5), conjugate(y)); }
 Parts inverse_gradient(const Parts& y, const Parts& dy) { return times(product(conjugate(complex_square(y)), dy), -1); }
 
-/// Ops that do the same to both parts: on the pairs.
+/// Ops that do the same to both parts: on the pairs, unless all parts are told.
 void on_pairs(OpContext& c) {
-  std::vector<Value*> pairs;
+  if (c.in.empty()) c.expect_inputs(1);
+  const auto combined = [&](const std::vector<Value*>& operands) {
+    Value* result = operands[0];
+    if (operands.size() == 1) result = c.b.add(c.target, operands);
+    for (size_t i = 1; i < operands.size(); ++i) result = c.b.add(c.target, {result, operands[i]});
+    return result;
+  };
+  std::vector<Value*> re, im, pairs;
+  for (Value* value : c.in)
+    if (const auto told = is_complex(value) ? told_parts(c, value) : std::nullopt)
+      re.push_back(told->re.value), im.push_back(told->im.value);
+  if (re.size() == c.in.size()) {
+    c.out = {joined_parts(c, {Var(c.b, combined(re)), Var(c.b, combined(im))})};
+    return;
+  }
   for (Value* value : c.in) pairs.push_back(pairs_of(c, value));
-  Value* result = pairs.at(0);
-  if (pairs.size() == 1) result = c.b.add(c.target, pairs);
-  for (size_t i = 1; i < pairs.size(); ++i) result = c.b.add(c.target, {result, pairs[i]});
-  c.out = {from_pairs(c, result)};
+  c.out = {from_pairs(c, combined(pairs))};
 }
 
 /// Applies the row for real operands to each part of one operand.
