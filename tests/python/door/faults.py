@@ -89,7 +89,7 @@ def cancelled_steps():
 
 @case
 def cancelled_compilations():
-    """A step whose time is over while its code is made: how it ends, whether sooner than the next one, which makes the code."""
+    """A step whose time is over while its code is made: how it ends, and whether the next one makes the code."""
     fresh()
     x = tf.placeholder(tf.float32, [8, 8])
     y = x
@@ -98,14 +98,10 @@ def cancelled_compilations():
     feed = {x: np.ones((8, 8))}
     with session(None) as s:
         expected = s.run(y, feed)
-    times, found = [time.monotonic()], []
     with session(True) as s:
-        found.append(kind_of(lambda: s.run(y, feed, options=tf.RunOptions(timeout_in_ms=1)))[0])
-        times.append(time.monotonic())
+        ended = kind_of(lambda: s.run(y, feed, options=tf.RunOptions(timeout_in_ms=1)))[0]
     with session(True) as s:
-        found.append(bool(np.allclose(s.run(y, feed), expected, atol=1e-5)))
-        times.append(time.monotonic())
-    return [*found, times[1] - times[0] < times[2] - times[1]]
+        return [ended, bool(np.allclose(s.run(y, feed), expected, atol=1e-5))]
 
 
 @case
