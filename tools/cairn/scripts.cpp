@@ -16,12 +16,14 @@
 namespace cairn::cli {
 namespace {
 
-/// What runs the module: python -m would answer with a traceback where the module's own imports lack memory.
+/// What runs the module: python -m would answer with a traceback where the module's own imports lack memory. SystemError is
+/// what the interpreter says where it lacks memory for another error.
 constexpr const char* kStart = R"(import sys
 try:
     import runpy
     import cairn
-except (ImportError, MemoryError, OSError) as fault:
+    runpy._get_module_details(sys.argv[1])
+except (ImportError, MemoryError, OSError, SystemError) as fault:
     sys.exit(f"error: {sys.argv[2]}: {str(fault).strip().splitlines()[-1] if str(fault).strip() else 'memory ran out'}")
 module = sys.argv[1]
 del sys.argv[1:3]
