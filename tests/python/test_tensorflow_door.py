@@ -234,7 +234,7 @@ def test_a_thousand_sessions_leave_nothing_behind(case):
 def test_changing_shapes_keep_a_bounded_number_of_plans(case, rule):
     (resident, allocated), (resident_late, allocated_late) = case("changing_shapes", CAIRN_NEW_SIZES=rule)[0]
     assert allocated_late - allocated < 16  # the plans', which have a bound in bytes
-    assert resident_late - resident < 60  # and what malloc keeps between them
+    assert resident_late - resident < 60  # and what malloc cannot give back between them
 
 
 def test_recurrent_layers_train_in_one_cluster(case):  # three layers, three lengths of a loop
