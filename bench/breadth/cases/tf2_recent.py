@@ -238,6 +238,18 @@ def images_changed_by_layers():
     return fitted(model, data)
 
 
+def pictures_turned_and_zoomed():
+    """Augmentation by Keras' layers inside the model: flips, turns, zooms, moves, contrast, brightness and crops, drawn anew each step."""
+    random = np.random.RandomState(0)
+    data = tf.data.Dataset.from_tensor_slices((random.rand(128, 48, 48, 3).astype("f"), random.randint(5, size=128))).batch(32, drop_remainder=True)
+    model = sequential(layers.RandomFlip("horizontal"), layers.RandomRotation(0.1), layers.RandomZoom(0.2), layers.RandomTranslation(0.1, 0.1),
+                       layers.RandomContrast(0.2), layers.RandomBrightness(0.1, (0, 1)), layers.RandomCrop(40, 40),
+                       layers.Conv2D(16, 3, activation="relu"), layers.MaxPooling2D(), layers.Conv2D(32, 3, activation="relu"), layers.MaxPooling2D(),
+                       layers.Flatten(), layers.Dense(64, "relu"), layers.Dense(5))  # fmt: skip
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True), jit_compile=False)
+    return fitted(model, data)
+
+
 def triplets_and_centres():
     """Metric learning with large batches: supervised contrast, centres of classes, and a memory of their moving means."""
     x, y = normal(512, 128), tf.constant(np.random.RandomState(0).randint(64, size=512))
