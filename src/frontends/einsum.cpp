@@ -96,7 +96,7 @@ class Equation {
 
   Value* places(Value* like, size_t axis) {
     const Type type = Type::tensor(kI64, Shape{like->type.shape.dims[axis]});
-    Value* size = folded(b_.add("reshape", {dim_of(like, axis, b_), b_.ints({})}), b_);
+    Value* size = scalar_dim(like, axis, b_);
     Value *zero = b_.constant(Tensor::scalar_i64(0)), *one = b_.constant(Tensor::scalar_i64(1));
     return b_.add_node(op_named("iota"), {zero, size, one}, {{"dtype", kI64}}, {}, {type})->result();
   }

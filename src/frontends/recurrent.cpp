@@ -147,7 +147,7 @@ Sequence recur(const Recurrence& given, Builder& b) {
   inputs.insert(inputs.end(), layer.states.begin(), layer.states.end());
   inputs.push_back(b.add("list_make", {zero}, {{"element", layer.states[0]->type}}));
   const size_t carried = inputs.size();
-  inputs.push_back(folded(b.add("reshape", {dim_of(layer.input, 0, b), b.ints({})}), b));
+  inputs.push_back(scalar_dim(layer.input, 0, b));
   for (Value** each : captures(layer)) inputs.push_back(*each);
   auto condition = std::make_unique<Block>();
   for (const Value* input : inputs) condition->add_param(input->type, "");

@@ -43,6 +43,15 @@ Value* dim_of(Value* x, size_t axis, Builder& builder) {
   return part_of(builder.add("shape_of", {x}), static_cast<int64_t>(axis), static_cast<int64_t>(axis) + 1, builder);
 }
 
+Value* scalar_dim(Value* x, size_t axis, Builder& builder) {
+  return folded(builder.add("reshape", {dim_of(x, axis, builder), builder.ints({})}), builder);
+}
+
+Value* counted(Value* size, Builder& builder) {
+  Value *zero = builder.constant(Tensor::scalar_i64(0)), *one = builder.constant(Tensor::scalar_i64(1));
+  return folded(builder.add("iota", {zero, size, one}, {{"dtype", kI64}}), builder);
+}
+
 Value* joined(const std::vector<Value*>& parts, Builder& builder) {
   std::vector<Value*> vectors;
   for (Value* part : parts) {

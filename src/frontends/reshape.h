@@ -42,6 +42,10 @@ int64_t normal_axis(int64_t axis, size_t rank);
 Value* part_of(Value* vector, int64_t begin, int64_t end, Builder& builder);
 /// The size of one dim of x as i64[1]; a constant if it is known.
 Value* dim_of(Value* x, size_t axis, Builder& builder);
+/// The same as an i64 scalar.
+Value* scalar_dim(Value* x, size_t axis, Builder& builder);
+/// 0, 1, .. below an i64 scalar.
+Value* counted(Value* size, Builder& builder);
 /// An i64 vector from scalars and vectors of one element.
 Value* joined(const std::vector<Value*>& parts, Builder& builder);
 

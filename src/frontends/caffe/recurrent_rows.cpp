@@ -69,7 +69,7 @@ std::vector<Value*> stepped(LayerContext& c, Value* x, const std::vector<Value*>
   std::vector<Value*> carried{number(b, 0)};
   carried.insert(carried.end(), start.begin(), start.end());
   carried.push_back(b.add("list_make", {number(b, 0)}, {{"element", start[0]->type}}));
-  Value* steps = folded(reshape_to(dim_of(x, 0, b), {}, b), b);
+  Value* steps = scalar_dim(x, 0, b);
   taken.insert(taken.begin(), {x, c.in[1], steps});
   std::vector<Value*> done = b.make_while(
       carried, taken,

@@ -29,11 +29,7 @@ Value* both(Value* x, Value* y, Builder& b) { return x == nullptr ? y : y == nul
 
 /// The causal mask [steps, others]: step t attends to steps up to t.
 Value* causal(Value* query, Value* value, Builder& b) {
-  auto count = [&](Value* x) {
-    Value* size = folded(b.add("reshape", {dim_of(x, 1, b), b.ints({})}), b);
-    return b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))},
-                 {{"dtype", kI64}});
-  };
+  auto count = [&](Value* x) { return counted(scalar_dim(x, 1, b), b); };
   return b.add("greater_equal", {expand_dims(count(query), {1}, b), count(value)});
 }
 

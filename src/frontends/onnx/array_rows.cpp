@@ -213,7 +213,7 @@ Value* put_at(OpContext& c, Value* values, Value* axes, int64_t rest) {
 Value* strided(OpContext& c, Value* x, size_t axis, Value* begin, Value* end, Value* step) {
   Builder& b = c.b;
   const auto number = [&](int64_t value) { return b.constant(Tensor::scalar_i64(value)); };
-  Value *size = reshape_to(dim_of(x, axis, b), {}, b), *zero = number(0), *one = number(1);
+  Value *size = scalar_dim(x, axis, b), *zero = number(0), *one = number(1);
   Value* back = b.add("less", {step, zero});
   const auto bound = [&](Value* at) {
     at = b.add("select", {b.add("less", {at, zero}), b.add("maximum", {b.add("add", {at, size}), number(-1)}), at});
@@ -391,7 +391,7 @@ Value* wrapped(OpContext& c, Value* x, Value* pads) {
   const auto rank = static_cast<int64_t>(c.rank(0));
   for (int64_t axis = 0; axis < rank; ++axis) {
     const auto of = [&](int64_t i) { return reshape_to(part_of(pads, i, i + 1, b), {}, b); };
-    Value* size = reshape_to(dim_of(x, static_cast<size_t>(axis), b), {}, b);
+    Value* size = scalar_dim(x, static_cast<size_t>(axis), b);
     Value* end = b.add("add", {size, of(axis + rank)});
     Value* places =
         b.add("iota", {b.add("neg", {of(axis)}), end, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});

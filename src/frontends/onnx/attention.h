@@ -7,9 +7,6 @@ namespace cairn::onnx {
 
 /// A dim of x that must be known; `what` names it where it is not.
 int64_t known_dim(OpContext& c, const Value* x, size_t axis, const char* what);
-Value* scalar_dim(Value* x, size_t axis, Builder& b);
-/// 0, 1, ... below size.
-Value* counted(Value* size, Builder& b);
 
 /// [batch, length, heads * size] as [batch, heads, length, size], and back.
 Value* in_heads(OpContext& c, Value* x, int64_t heads);

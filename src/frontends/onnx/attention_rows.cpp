@@ -41,12 +41,6 @@ Value* repeated_heads(OpContext& c, Value* x, int64_t heads) {
   return c.b.add("gather", {x, c.b.ints(from)}, {{"axis", int64_t{1}}});
 }
 
-Value* scalar_dim(Value* x, size_t axis, Builder& b) { return reshape_to(dim_of(x, axis, b), {}, b); }
-Value* counted(Value* size, Builder& b) {
-  return folded(
-      b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}}),
-      b);
-}
 Value* turned(Value* x, Value* cosines, Value* sines, int64_t count, bool interleaved, Builder& b) {
   const auto part = [&](Value* from, int64_t begin, int64_t end, int64_t step = 1) {
     const size_t rank = from->type.shape.rank();

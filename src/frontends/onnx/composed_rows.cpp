@@ -68,20 +68,15 @@ void space_to_depth(OpContext& c) {
   c.out = {reshape(y, {batch, number(p.block * p.block) * p.channels, rows, columns}).value};
 }
 
-Value* count_up(Value* x, size_t axis, Builder& b) {
-  Value* size = folded(b.add("reshape", {dim_of(x, axis, b), b.ints({})}), b);
-  return b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});
-}
-
 /// Keeps the elements above (or below) a diagonal and sets the others to 0.
 void trilu(OpContext& c) {
   c.expect_inputs(1, 2);
   const size_t rank = c.rank(0);
   if (rank < 2) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 2 or more", rank);
   Value* diagonal = c.given(1) ? cast_to(reshape_to(c.in[1], {}, c.b), kI64, c.b) : c.b.constant(Tensor::scalar_i64(0));
-  Value* first = c.b.add("add", {expand_dims(count_up(c.in[0], rank - 2, c.b), {1}, c.b), diagonal});
-  Value* kept =
-      c.b.add(c.integer("upper", 1) != 0 ? "greater_equal" : "less_equal", {count_up(c.in[0], rank - 1, c.b), first});
+  Value* first = c.b.add("add", {expand_dims(counted(scalar_dim(c.in[0], rank - 2, c.b), c.b), {1}, c.b), diagonal});
+  Value* kept = c.b.add(c.integer("upper", 1) != 0 ? "greater_equal" : "less_equal",
+                        {counted(scalar_dim(c.in[0], rank - 1, c.b), c.b), first});
   c.out = {c.b.add("select", {kept, c.in[0], c.b.scalar_like(c.in[0], 0)})};
 }
 

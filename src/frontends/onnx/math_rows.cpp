@@ -328,9 +328,7 @@ void cum_prod(OpContext& c) {
   Builder& b = c.b;
   const auto axis = static_cast<size_t>(running_axis(c)), rank = c.rank(0);
   const bool exclusive = c.integer("exclusive", 0) != 0, reverse = c.integer("reverse", 0) != 0;
-  Value* size = reshape_to(dim_of(c.in[0], axis, b), {}, b);
-  Value* place =
-      b.add("iota", {b.constant(Tensor::scalar_i64(0)), size, b.constant(Tensor::scalar_i64(1))}, {{"dtype", kI64}});
+  Value* place = counted(scalar_dim(c.in[0], axis, b), b);
   // [..., of the result, of x, ...]
   Value* x = expand_dims(c.in[0], {static_cast<int64_t>(axis)}, b);
   std::vector<NewDim> to(rank - axis + 1, NewDim{1, -1}), from(rank - axis, NewDim{1, -1});

@@ -78,7 +78,7 @@ Value* plane_sizes(OpContext& c, Value* x, Value* spatial) {
 /// Places in images counted along rows, counted along columns instead.
 Value* by_columns(OpContext& c, Value* at) {
   if (c.rank(0) != 4) c.refuse("storage_order takes images of two dims");
-  const auto size = [&](size_t axis) { return Var(c.b, reshape_to(dim_of(c.in[0], axis, c.b), {}, c.b)); };
+  const auto size = [&](size_t axis) { return Var(c.b, scalar_dim(c.in[0], axis, c.b)); };
   const Var place(c.b, at), height = size(2), width = size(3), whole = height * width;
   const Var inside = place.apply("mod", {whole}), row = inside.apply("floor_div", {width});
   return (place - inside + inside.apply("mod", {width}) * height + row).value;

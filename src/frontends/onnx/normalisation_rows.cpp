@@ -138,7 +138,7 @@ void hardmax(OpContext& c) {
   const int64_t axis = normal_axis(c.integer("axis", c.opset >= 13 ? -1 : 1), c.rank(0));
   const auto at_largest = [&](Value* x, int64_t axis) {
     Value* first = c.b.add("arg_max", {x}, {{"axis", axis}, {"keep_dims", false}});
-    Value* depth = folded(reshape_to(dim_of(x, static_cast<size_t>(axis), c.b), {}, c.b), c.b);
+    Value* depth = scalar_dim(x, static_cast<size_t>(axis), c.b);
     return c.b.add("one_hot", {first, depth, c.b.scalar_like(x, 1), c.b.scalar_like(x, 0)}, {{"axis", axis}});
   };
   c.out = {c.opset < 13 && axis != rank - 1 ? over_one_group(c, axis, [&](Value* x) { return at_largest(x, 1); })

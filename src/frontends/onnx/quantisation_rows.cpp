@@ -18,9 +18,9 @@ Value* along(OpContext& c, Value* each, int64_t axis, size_t rank) {
   if (each->type.shape.rank() > 1) {
     const int64_t block = c.integer("block_size", 0);
     if (block < 1) fail(ErrorKind::invalid_model, "", "block_size is {}", block);
-    Value* size = reshape_to(dim_of(c.in[0], static_cast<size_t>(axis), c.b), {}, c.b);
+    Value* size = scalar_dim(c.in[0], static_cast<size_t>(axis), c.b);
     const auto number = [&](int64_t x) { return c.b.constant(Tensor::scalar_i64(x)); };
-    Value* place = folded(c.b.add("iota", {number(0), size, number(1)}, {{"dtype", kI64}}), c.b);
+    Value* place = counted(size, c.b);
     return c.b.add("gather", {each, folded(c.b.add("floor_div", {place, number(block)}), c.b)}, {{"axis", axis}});
   }
   if (each->type.shape.rank() == 0) return each;

@@ -83,7 +83,7 @@ class Resampler {
     std::vector<Axis> axes;
     for (size_t i = 0; i < named.size(); ++i) {
       Axis one{static_cast<size_t>(named[i]), nullptr, nullptr, nullptr, nullptr, nullptr};
-      one.in = folded(reshape_to(dim_of(c_.in[0], one.axis, b_), {}, b_), b_);
+      one.in = scalar_dim(c_.in[0], one.axis, b_);
       Value* in = cast_to(one.in, kF64, b_);
       if (scales) {
         // The product of f32 decides, which may be the next whole number.

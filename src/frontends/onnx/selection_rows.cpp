@@ -10,10 +10,6 @@ namespace cairn::onnx {
 namespace {
 
 Value* number_i64(OpContext& c, int64_t x) { return c.b.constant(Tensor::scalar_i64(x)); }
-Value* counted(OpContext& c, Value* end) {
-  return folded(c.b.add("iota", {number_i64(c, 0), end, number_i64(c, 1)}, {{"dtype", kI64}}), c.b);
-}
-Value* size_along(OpContext& c, Value* x, size_t axis) { return reshape_to(dim_of(x, axis, c.b), {}, c.b); }
 Value* flat(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
 /// A vector along one of `rank` dims.
 Value* along(OpContext& c, Value* vector, size_t axis, size_t rank) {
@@ -38,9 +34,9 @@ void eye_like(OpContext& c) {
   const auto dtype =
       c.has("dtype") ? dtype_of(static_cast<int32_t>(c.integer("dtype"))) : std::optional(c.in[0]->type.dtype);
   if (!dtype || *dtype == kString) c.refuse("dtype is no type of numbers");
-  Value* rows = column(c, counted(c, size_along(c, c.in[0], 0)));
+  Value* rows = column(c, counted(scalar_dim(c.in[0], 0, c.b), c.b));
   Value* shifted = c.b.add("add", {rows, number_i64(c, c.integer("k", 0))});
-  c.out = {cast_to(c.b.add("equal", {shifted, counted(c, size_along(c, c.in[0], 1))}), *dtype, c.b)};
+  c.out = {cast_to(c.b.add("equal", {shifted, counted(scalar_dim(c.in[0], 1, c.b), c.b)}), *dtype, c.b)};
 }
 
 /// x cut, or filled with zeros, on both sides to the given sizes of some axes; an odd one goes behind.
@@ -121,8 +117,8 @@ void col_to_image(OpContext& c) {
     const Var steps = (padded - scaled(kernel - 1.0, dilations[i]) - 1.0)
                           .apply("floor_div", {size.number(static_cast<double>(strides[i]))}) +
                       1.0;
-    const Var from(b, along(c, counted(c, kernel.value), i, 2 * spatial));
-    const Var to(b, along(c, counted(c, steps.value), spatial + i, 2 * spatial));
+    const Var from(b, along(c, counted(kernel.value, c.b), i, 2 * spatial));
+    const Var to(b, along(c, counted(steps.value, c.b), spatial + i, 2 * spatial));
     const Var at = scaled(to, strides[i]) + scaled(from, dilations[i]) - before;
     Value* valid = b.add("and", {at.apply("greater_equal", {at.number(0)}).value, (at < size).value});
     Value* step = (at * Var(b, rest)).value;
@@ -131,7 +127,7 @@ void col_to_image(OpContext& c) {
     rest = (Var(b, rest) * size).value;
   }
   place = flat(c, b.add("select", {inside, place, number_i64(c, -1)}));
-  Value* moves = reshape_to(size_along(c, place, 0), {{1}}, b);
+  Value* moves = dim_of(place, 0, b);
   Value* taken = b.add("reshape", {c.in[0], joined({b.ints({-1}), moves}, b)});
   taken = transposed(taken, {1, 0}, b);
   Value* start =
@@ -156,7 +152,7 @@ void affine_grid(OpContext& c) {
   for (size_t i = spatial; i-- > 0;) {
     const auto at = static_cast<int64_t>(i);
     Value* size = reshape_to(part_of(sizes, at, at + 1, b), {}, b);
-    const Var place = cast(Var(b, counted(c, size)), dtype), n = cast(Var(b, size), dtype);
+    const Var place = cast(Var(b, counted(size, c.b)), dtype), n = cast(Var(b, size), dtype);
     const Var line = c.integer("align_corners", 0) != 0 ? place * 2.0 / maximum(n - 1.0, n.number(1)) - 1.0
                                                         : (place * 2.0 + 1.0) / n - 1.0;
     places.push_back(b.add("broadcast_to", {along(c, line.value, i, spatial), sizes}));
@@ -182,7 +178,7 @@ void reverse_sequence(OpContext& c) {
     if (i != batch && i != time) order.push_back(static_cast<int64_t>(i));
   for (size_t i = 0; i < rank; ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   Value* x = transposed(c.in[0], order, b);
-  const Var place(b, counted(c, size_along(c, x, 1))), length(b, column(c, cast_to(c.in[1], kI64, b)));
+  const Var place(b, counted(scalar_dim(x, 1, c.b), c.b)), length(b, column(c, cast_to(c.in[1], kI64, b)));
   const Var from = select(place < length, length - 1.0 - place, place);
   c.out = {transposed(b.add("gather", {x, from.value}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}}), back, b)};
 }
@@ -218,14 +214,14 @@ void unique(OpContext& c) {
     keys = ranks_of_rows(c, keys);
   }
   auto* made = b.add_node(op_named("unique"), {keys});
-  Value *values = made->result(0), *place = cast_to(made->result(1), kI64, b), *count = size_along(c, values, 0);
+  Value *values = made->result(0), *place = cast_to(made->result(1), kI64, b), *count = scalar_dim(values, 0, c.b);
   if (c.integer("sorted", 1) != 0) {
     auto* sorted = b.add_node(op_named("top_k"), {values, count});
     Value* order = b.add("reverse", {cast_to(sorted->result(1), kI64, b)}, {{"axes", std::vector<int64_t>{0}}});
-    Value* back = b.add("scatter_elements", {counted(c, count), order, counted(c, count)});
+    Value* back = b.add("scatter_elements", {counted(count, c.b), order, counted(count, c.b)});
     place = b.add("gather", {back, place});
   }
-  Value *all = size_along(c, x, static_cast<size_t>(axis)), *each = counted(c, all);
+  Value *all = scalar_dim(x, static_cast<size_t>(axis), c.b), *each = counted(all, c.b);
   Value* behind = b.add("broadcast_to", {all, reshape_to(count, {{1}}, b)});
   Value* first = b.add("scatter_reduce", {behind, place, each}, {{"mode", std::string("min")}});
   Value* nothing = b.add("broadcast_to", {number_i64(c, 0), reshape_to(count, {{1}}, b)});
@@ -266,7 +262,7 @@ void mel_weights(OpContext& c) {
   const auto mel = [&](Var hertz) { return log(1.0 + hertz / 700.0) * (2595 / std::log(10.0)); };
   const Var low = mel(scalar(3, kF64)), high = mel(scalar(4, kF64));
   const Var step = (high - low) / cast(bins + 2.0, kF64);
-  const Var edge = cast(Var(b, counted(c, (bins + 2.0).value)), kF64) * step + low;
+  const Var edge = cast(Var(b, counted((bins + 2.0).value, c.b)), kF64) * step + low;
   const Var hertz = (exp(edge * (std::log(10.0) / 2595)) - 1.0) * 700.0;
   const Var place = (cast(length + 1.0, kF64) * hertz / rate).apply("floor");
   const auto from = [&](int64_t i) {
@@ -275,7 +271,7 @@ void mel_weights(OpContext& c) {
   };
   const Var left = from(0), centre = from(1), right = from(2);
   Value* count = (length.apply("floor_div", {length.number(2)}) + 1.0).value;
-  const Var j(b, cast_to(column(c, counted(c, count)), kF64, b)), zero = j.number(0), one = j.number(1);
+  const Var j(b, cast_to(column(c, counted(count, c.b)), kF64, b)), zero = j.number(0), one = j.number(1);
   const auto at_least = [](Var x, Var y) { return x.apply("greater_equal", {y}); };
   const Var rise = select(at_least(j, left), (j - left) / maximum(centre - left, one), zero);
   const Var fall = select(at_least(j, right), zero, (right - j) / maximum(right - centre, one));

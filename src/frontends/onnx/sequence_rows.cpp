@@ -9,9 +9,6 @@ namespace cairn::onnx {
 namespace {
 
 Value* integer_constant(Builder& b, int64_t x) { return b.constant(Tensor::scalar_i64(x)); }
-Value* up_to(Builder& b, Value* end) {
-  return b.add("iota", {integer_constant(b, 0), end, integer_constant(b, 1)}, {{"dtype", kI64}});
-}
 
 Value* the_list(OpContext& c, size_t input) {
   if (c.in[input]->type.kind != Type::Kind::list) fail(ErrorKind::invalid_model, "", "input {} is no sequence", input);
@@ -24,7 +21,7 @@ Value* position(OpContext& c, size_t input, Value* length, Value* end) {
   Value* at = cast_to(reshape_to(c.in[input], {}, c.b), kI64, c.b);
   Value* negative = c.b.add("less", {at, integer_constant(c.b, 0)});
   at = c.b.add("select", {negative, c.b.add("add", {at, length}), at});
-  return c.b.add("gather", {up_to(c.b, end), at}, {{"from_start", true}});
+  return c.b.add("gather", {counted(end, c.b), at}, {{"from_start", true}});
 }
 
 /// A list of what `element` makes for 0, 1, ... below count; `taken` stand inside as they do outside.
@@ -105,7 +102,7 @@ void sequence_erase(OpContext& c) {
   Builder& b = c.b;
   Value *list = the_list(c, 0), *length = length_of(list, b);
   Value* shorter = b.add("sub", {length, integer_constant(b, 1)});
-  Value* place = c.given(1) ? position(c, 1, length, length) : b.add("gather", {up_to(b, length), shorter});
+  Value* place = c.given(1) ? position(c, 1, length, length) : b.add("gather", {counted(length, b), shorter});
   c.out = {made_list(b, list->type.elements[0], shorter, {list, place},
                      [](Builder& in, Value* i, const std::vector<Value*>& with) {
                        Value* behind = in.add("greater_equal", {i, with[1]});
@@ -163,7 +160,7 @@ void split_to_sequence(OpContext& c) {
     c.out = {b.add("list_unstack", {x})};
     return;
   }
-  Value *size = reshape_to(dim_of(x, 0, b), {}, b), *lengths;
+  Value *size = scalar_dim(x, 0, b), *lengths;
   if (c.given(1) && c.rank(1) == 1) {
     lengths = cast_to(c.in[1], kI64, b);
   } else {

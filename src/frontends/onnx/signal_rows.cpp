@@ -92,11 +92,11 @@ void stft(OpContext& c) {
     fail(ErrorKind::invalid_model, "", "the signal has {} dims, expected 2 or 3", c.rank(0));
   Value* signal = c.rank(0) == 2 ? expand_dims(c.in[0], {2}, b) : c.in[0];
   const auto op = [&](const char* name, Value* x, Value* y) { return folded(b.add(name, {x, y}), b); };
-  Value *step = integer_input(c, 1), *size = reshape_to(dim_of(signal, 1, b), {}, b), *length = size;
+  Value *step = integer_input(c, 1), *size = scalar_dim(signal, 1, b), *length = size;
   if (c.given(3))
     length = integer_input(c, 3);
   else if (c.given(2) && c.rank(2) == 1)
-    length = reshape_to(dim_of(c.in[2], 0, b), {}, b);
+    length = scalar_dim(c.in[2], 0, b);
   const auto known = [](Value* x) { return constant_of(x) ? constant_of(x)->as_i64()[0] : -1; };
   if (known(step) == 0 || (known(size) >= 0 && known(length) > known(size)))
     fail(ErrorKind::invalid_model, "", "step and length of the frames do not fit the signal");

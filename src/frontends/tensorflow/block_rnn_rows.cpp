@@ -242,10 +242,8 @@ void block_lstm(OpContext& c) {
   if (told != nullptr && told->count() == 1 && told->dtype().is_integer() && steps.known() &&
       told->as_i64()[0] >= steps.size)
     return;
-  Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-  Value* count = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
-  Value* number = c.b.add("iota", {zero, count, one}, {{"dtype", kI64}});
-  Value* within = c.b.add("less", {expand_dims(number, {1, 2}, c.b), cast_to(c.in[0], kI64, c.b)});
+  Value* within =
+      c.b.add("less", {expand_dims(counted(scalar_dim(x, 0, c.b), c.b), {1, 2}, c.b), cast_to(c.in[0], kI64, c.b)});
   for (Value*& result : c.out) result = c.b.add("select", {within, result, c.b.scalar_like(result, 0)});
 }
 

@@ -35,8 +35,8 @@ void bincount(OpContext& c) {
   Value* weights = counts ? in_shape_of(c, c.b.scalar_like(c.in[2], 1), numbers) : c.in[2];
   Value *places = numbers, *total = size, *count = nullptr;
   if (rows) {
-    count = scalar_of(c, dim_of(numbers, 0, c.b));
-    Value* row = expand_dims(c.b.add("iota", {whole(c, 0), count, whole(c, 1)}, {{"dtype", kI64}}), {1}, c.b);
+    count = scalar_dim(numbers, 0, c.b);
+    Value* row = expand_dims(counted(count, c.b), {1}, c.b);
     places = c.b.add("add", {numbers, c.b.add("mul", {row, size})});
     total = folded(c.b.add("mul", {count, size}), c.b);
   }
@@ -51,7 +51,7 @@ void unique_with_counts(OpContext& c) {
   c.expect_inputs(1);
   const DType dtype = c.dtype("out_idx", kDtInt32);
   auto* made = c.b.add_node(op_named("unique"), {c.in[0]});
-  Value *index = made->result(1), *size = scalar_of(c, dim_of(made->result(0), 0, c.b));
+  Value *index = made->result(1), *size = scalar_dim(made->result(0), 0, c.b);
   Value* counts = counted(c, index, size, in_shape_of(c, whole(c, 1), index));
   c.out = {made->result(0), cast_to(index, dtype, c.b), cast_to(counts, dtype, c.b)};
 }
@@ -63,7 +63,7 @@ void in_top_k(OpContext& c) {
   if (c.rank(0) != 2 || c.rank(1) != 1)
     fail(ErrorKind::invalid_model, "", "predictions and targets have {} and {} dims", c.rank(0), c.rank(1));
   Value* k = attribute ? whole(c, c.integer("k")) : cast_to(c.in[2], kI64, c.b);
-  Value *scores = c.in[0], *target = cast_to(c.in[1], kI64, c.b), *classes = scalar_of(c, dim_of(scores, 1, c.b));
+  Value *scores = c.in[0], *target = cast_to(c.in[1], kI64, c.b), *classes = scalar_dim(scores, 1, c.b);
   Value* valid = c.b.add("and", {c.b.add("greater_equal", {target, whole(c, 0)}), c.b.add("less", {target, classes})});
   Value* place = expand_dims(c.b.add("select", {valid, target, whole(c, 0)}), {1}, c.b);
   Value* own = c.b.add("gather", {scores, place}, {{"axis", int64_t{1}}, {"batch_dims", int64_t{1}}});

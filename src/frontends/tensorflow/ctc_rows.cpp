@@ -8,10 +8,7 @@ namespace {
 Value* whole_number(OpContext& c, int64_t value) { return c.b.constant(Tensor::scalar_i64(value)); }
 
 /// 0, 1, ... along dim `axis` of x.
-Value* steps_of(OpContext& c, Value* x, size_t axis) {
-  Value* size = folded(c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})}), c.b);
-  return folded(c.b.add("iota", {whole_number(c, 0), size, whole_number(c, 1)}, {{"dtype", kI64}}), c.b);
-}
+Value* steps_of(OpContext& c, Value* x, size_t axis) { return counted(scalar_dim(x, axis, c.b), c.b); }
 
 /// A mask [batch, steps] of the steps before the end of each sequence. Lengths above the number of steps stop the run.
 Value* steps_within(OpContext& c, Value* lengths, Value* steps, Value* count) {
@@ -49,12 +46,11 @@ void greedy_decoder(OpContext& c) {
   const Attributes classes{{"axis", int64_t{2}}};
   const std::vector<int64_t> swap{1, 0};
   Value* best = transposed(c.b.add("arg_max", {logits}, classes), swap, c.b);
-  Value* count = folded(c.b.add("reshape", {dim_of(logits, 0, c.b), c.b.ints({})}), c.b);
+  Value* count = scalar_dim(logits, 0, c.b);
   Value* within = steps_within(c, lengths, steps_of(c, logits, 0), count);
   const int64_t index = c.integer("blank_index", -1);
   Value* blank = whole_number(c, index);
-  if (index < 0)
-    blank = c.b.add("add", {blank, folded(c.b.add("reshape", {dim_of(logits, 2, c.b), c.b.ints({})}), c.b)});
+  if (index < 0) blank = c.b.add("add", {blank, scalar_dim(logits, 2, c.b)});
   Value* kept = c.b.add("and", {within, c.b.add("not_equal", {best, blank})});
   if (c.boolean("merge_repeated", false)) {
     Tensor pads = Tensor::of<int64_t>(kI64, {2, 2}, std::vector<int64_t>{0, 0, 1, 0});

@@ -9,9 +9,7 @@ namespace cairn::tensorflow {
 namespace {
 
 /// A dim of x as a scalar.
-Var size_of_dim(OpContext& c, Value* x, size_t axis) {
-  return Var(c.b, folded(c.b.add("reshape", {dim_of(x, axis, c.b), c.b.ints({})}), c.b));
-}
+Var size_of_dim(OpContext& c, Value* x, size_t axis) { return Var(c.b, scalar_dim(x, axis, c.b)); }
 
 /// 0, 1, ... along dim `axis` of x, as i64.
 Value* places_along(OpContext& c, Value* x, size_t axis) {
@@ -20,11 +18,7 @@ Value* places_along(OpContext& c, Value* x, size_t axis) {
   Value* limit = size_of_dim(c, x, axis).value;
   return folded(c.b.add_node(op_named("iota"), {zero, limit, one}, {{"dtype", kI64}}, {}, type)->result(), c.b);
 }
-/// 0, 1, ... below a scalar.
-Var counted_to(OpContext& c, const Var& limit) {
-  Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-  return Var(c.b, folded(c.b.add("iota", {zero, limit.value, one}, {{"dtype", kI64}}), c.b));
-}
+Var counted_to(OpContext& c, const Var& limit) { return Var(c.b, counted(limit.value, c.b)); }
 Var as_column(OpContext& c, const Var& vector) { return Var(c.b, expand_dims(vector.value, {1}, c.b)); }
 
 void matrix_band_part(OpContext& c) {

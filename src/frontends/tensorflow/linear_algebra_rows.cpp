@@ -38,11 +38,7 @@ void cholesky_gradient(OpContext& c) {
   Value *lower = c.in[0], *dy = c.in[1];
   const size_t rank = c.rank(0);
   if (rank < 2) fail(ErrorKind::invalid_model, "", "takes matrices, found {} dims", rank);
-  auto places = [&](size_t axis) {
-    Value* size = folded(c.b.add("reshape", {dim_of(lower, axis, c.b), c.b.ints({})}), c.b);
-    Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-    return c.b.add("iota", {zero, size, one}, {{"dtype", kI64}});
-  };
+  auto places = [&](size_t axis) { return counted(scalar_dim(lower, axis, c.b), c.b); };
   const Var row(c.b, expand_dims(places(rank - 2), {1}, c.b)), column(c.b, places(rank - 1));
   auto number = [&](double value) { return Var(c.b, c.b.scalar_like(lower, value)); };
   const Var below = select(column < row, number(1), number(0)),

@@ -135,11 +135,10 @@ void audio_spectrogram(OpContext& c) {
     offsets.push_back(static_cast<double>(i));
   }
   Value* sound = transposed(c.in[0], {1, 0}, c.b);
-  const Var samples(c.b, as_scalar(c, dim_of(sound, 1, c.b)));
+  const Var samples(c.b, scalar_dim(sound, 1, c.b));
   const Var frames =
       folded(by_number(by_number(samples + double(stride - window), "maximum", 0), "floor_div", double(stride)));
-  Value* first = c.b.add("iota", {number(c, 0), frames.value, number(c, 1)}, {{"dtype", kI64}});
-  const Var begins = Var(c.b, expand_dims(first, {1}, c.b)) * double(stride);
+  const Var begins = Var(c.b, expand_dims(counted(frames.value, c.b), {1}, c.b)) * double(stride);
   const Var at =
       folded(begins + Var(c.b, cast_to(c.b.constant(Tensor::of<double>(kF64, {window}, offsets)), kI64, c.b)));
   Value* parts = c.b.add("gather", {sound, at.value}, {{"axis", int64_t{1}}});

@@ -246,12 +246,11 @@ void strided_slice(OpContext& c) {
 void strided_slice_update(OpContext& c) {
   c.expect_inputs(5);
   Value *x = c.in[0], *value = c.in[4], *size = folded(c.b.add("size_of", {x}), c.b);
-  Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
   c.rank(0);
   std::vector<NewDim> dims;
   for (size_t i = 0; i < x->type.shape.rank(); ++i)
     if (x->type.shape.dims[i].known()) dims.push_back({x->type.shape.dims[i].size, -1});
-  Value* places = c.b.add("iota", {zero, size, one}, {{"dtype", kI64}});
+  Value* places = counted(size, c.b);
   Value* shape = folded(c.b.add("shape_of", {x}), c.b);
   c.in = {dims.size() == x->type.shape.rank() ? reshape_to(places, dims, c.b) : reshape_by(places, shape, c.b), c.in[1],
           c.in[2], c.in[3]};

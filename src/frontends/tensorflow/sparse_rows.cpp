@@ -127,7 +127,7 @@ Value* divided_by_members(OpContext& c, Value* dy, Value* segments, std::string_
       segments->type.shape.ranked && segments->type.shape.rank() > 0 ? segments->type.shape.dims[0] : Dim();
   Value* size = picks.known() ? c.b.ints({picks.size}) : c.b.add("shape_of", {segments});
   Value* ones = c.b.add("broadcast_to", {c.b.scalar_like(dy, 1), size});
-  Value* segment_count = folded(c.b.add("reshape", {dim_of(dy, 0, c.b), c.b.ints({})}), c.b);
+  Value* segment_count = scalar_dim(dy, 0, c.b);
   const Var members = by_number(Var(c.b, reduced(c, ones, segments, segment_count, "sum", true)), "maximum", 1);
   Value* divisor = (mode == "mean" ? members : members.apply("sqrt")).value;
   std::vector<int64_t> column(c.rank(0), 1);
@@ -147,7 +147,7 @@ void sparse_segments_gradient(OpContext& c) {
 void sparse_segments_gradient_of_rows(OpContext& c) {
   c.expect_inputs(4);
   if (c.rank(1) != 1) fail(ErrorKind::invalid_model, "", "indices have {} dims, expected 1", c.rank(1));
-  Value* count = folded(c.b.add("reshape", {dim_of(c.in[1], 0, c.b), c.b.ints({})}), c.b);
+  Value* count = scalar_dim(c.in[1], 0, c.b);
   const auto* order = c.b.add_node(op_named("top_k"), {c.b.add("neg", {c.in[1]}), count});
   const auto* made = c.b.add_node(op_named("unique"), {c.b.add("neg", {order->result(0)})});
   Value* segments = c.b.add("gather", {c.in[2], order->result(1)}, {{"axis", int64_t{0}}});

@@ -7,11 +7,9 @@ namespace {
 
 /// 0, 1, .. in f32 along one axis of [batch, rows, columns].
 Var places(OpContext& c, Var count, size_t axis) {
-  Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-  Value* numbers = c.b.add("iota", {zero, count.value, one}, {{"dtype", kI64}});
   std::vector<int64_t> others{0, 1, 2};
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(axis));
-  return {c.b, expand_dims(cast_to(numbers, kF32, c.b), others, c.b)};
+  return {c.b, expand_dims(cast_to(counted(count.value, c.b), kF32, c.b), others, c.b)};
 }
 
 Var whole(Var x) { return cast(cast(x, kI64), kF32); }  // towards 0
