@@ -79,13 +79,19 @@ class Image {
     set_padding(attributes);
     return attributes;
   }
-  Attributes pooling() const {
-    Attributes attributes{{"window", spatial("ksize")}, {"strides", spatial("strides")}};
-    set_padding(attributes);
-    return attributes;
+  Attributes pooling() const { return pooling(spatial("ksize"), spatial("strides")); }
+  /// Of an op whose window and strides are inputs, from this one on.
+  Attributes pooling_by_inputs(size_t first) const {
+    return pooling(spatial(c_.constant_integers(first, "the window"), "ksize"),
+                   spatial(c_.constant_integers(first + 1, "the strides"), "strides"));
   }
 
  private:
+  Attributes pooling(std::vector<int64_t> window, std::vector<int64_t> strides) const {
+    Attributes attributes{{"window", std::move(window)}, {"strides", std::move(strides)}};
+    set_padding(attributes);
+    return attributes;
+  }
   std::vector<int64_t> to_last() const {
     std::vector<int64_t> order{0};
     for (int64_t i = 2; i < static_cast<int64_t>(rank_); ++i) order.push_back(i);

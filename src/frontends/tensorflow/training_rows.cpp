@@ -101,10 +101,7 @@ void max_pool_gradient(OpContext& c) {
   const bool inputs = c.node().op == "MaxPoolGradV2";
   c.expect_inputs(inputs ? 5 : 3);
   Image image(c, 0);
-  Attributes attributes{
-      {"window", inputs ? image.spatial(c.constant_integers(3, "the window"), "ksize") : image.spatial("ksize")},
-      {"strides", inputs ? image.spatial(c.constant_integers(4, "the strides"), "strides") : image.spatial("strides")}};
-  image.set_padding(attributes);
+  const Attributes attributes = inputs ? image.pooling_by_inputs(3) : image.pooling();
   c.out = {image.out(c.b.add("max_pool2d_gradient", {image.in(c.in[0]), image.in(c.in[2])}, attributes))};
 }
 

@@ -6,12 +6,6 @@
 namespace cairn::tensorflow {
 namespace {
 
-Attributes window_attributes(const Image& image) {
-  Attributes attributes{{"window", image.spatial("ksize")}, {"strides", image.spatial("strides")}};
-  image.set_padding(attributes);
-  return attributes;
-}
-
 Value* as_vector(OpContext& c, Value* x) { return c.b.add("reshape", {x, c.b.ints({-1})}); }
 
 /// The number of elements of one image of x, as a scalar.
@@ -26,7 +20,7 @@ void max_pool_with_places(OpContext& c) {
   const Image image(c);
   if (image.channels_first()) c.refuse("data_format NCHW is not supported");
   Value* x = c.in[0];
-  Value* at = c.b.add("max_pool2d_indices", {x}, window_attributes(image));
+  Value* at = c.b.add("max_pool2d_indices", {x}, image.pooling());
   Value* y = c.b.add("gather", {as_vector(c, x), at}, {{"axis", int64_t{0}}});
   const DType dtype = c.dtype("Targmax", kDtInt64);
   if (!c.boolean("include_batch_in_index", false)) at = Var(c.b, at).apply("mod", {elements_of_image(c, x)}).value;
@@ -40,9 +34,7 @@ void max_pool_gradient_by_places(OpContext& c) {
     if (c.rank(i) != 4) fail(ErrorKind::invalid_model, "", "input {} has {} dims, expected 4", i, c.rank(i));
   Value *x = c.in[0], *at = cast_to(c.in[2], kI64, c.b);
   if (!c.boolean("include_batch_in_index", false)) {
-    Value* images = folded(c.b.add("reshape", {dim_of(x, 0, c.b), c.b.ints({})}), c.b);
-    Value *zero = c.b.constant(Tensor::scalar_i64(0)), *one = c.b.constant(Tensor::scalar_i64(1));
-    Value* number = expand_dims(c.b.add("iota", {zero, images, one}, {{"dtype", kI64}}), {1, 2, 3}, c.b);
+    Value* number = expand_dims(counted(scalar_dim(x, 0, c.b), c.b), {1, 2, 3}, c.b);
     at = (Var(c.b, at) + Var(c.b, number) * elements_of_image(c, x)).value;
   }
   Value* count = folded(c.b.add("size_of", {x}), c.b);
@@ -60,10 +52,7 @@ void max_pool_second_gradient(OpContext& c) {
   const bool inputs = c.node().op == "MaxPoolGradGradV2";
   c.expect_inputs(inputs ? 5 : 3);
   const Image image(c);
-  Attributes attributes{
-      {"window", inputs ? image.spatial(c.constant_integers(3, "the window"), "ksize") : image.spatial("ksize")},
-      {"strides", inputs ? image.spatial(c.constant_integers(4, "the strides"), "strides") : image.spatial("strides")}};
-  image.set_padding(attributes);
+  const Attributes attributes = inputs ? image.pooling_by_inputs(3) : image.pooling();
   Value* at = c.b.add("max_pool2d_indices", {image.in(c.in[0])}, attributes);
   c.out = {image.out(c.b.add("gather", {as_vector(c, image.in(c.in[2])), at}, {{"axis", int64_t{0}}}))};
 }
@@ -72,10 +61,7 @@ void max_pool_second_gradient(OpContext& c) {
 void max_pool_by_inputs(OpContext& c) {
   c.expect_inputs(3);
   const Image image(c);
-  Attributes attributes{{"window", image.spatial(c.constant_integers(1, "the window"), "ksize")},
-                        {"strides", image.spatial(c.constant_integers(2, "the strides"), "strides")}};
-  image.set_padding(attributes);
-  c.out = {image.out(c.b.add("max_pool2d", {image.in(c.in[0])}, attributes))};
+  c.out = {image.out(c.b.add("max_pool2d", {image.in(c.in[0])}, image.pooling_by_inputs(1)))};
 }
 
 void dilation(OpContext& c) {
