@@ -17,9 +17,8 @@ namespace cairn {
 
 namespace {
 
-constexpr double kWords = 0.85;                            // of the time of floats that words take by the definition
-constexpr int64_t kLeastTiles = 56;                        // of a band, for which all weights are read
-constexpr int64_t kManyChannels = 64, kSomeChannels = 24;  // as those of floats (winograd_step.cpp)
+constexpr double kWords = 0.85;      // of the time of floats that words take by the definition
+constexpr int64_t kLeastTiles = 56;  // of a band, for which all weights are read
 
 struct IntegerWinograd {
   IntegerContraction contraction;
@@ -52,7 +51,7 @@ Refusal read_integer_winograd(const Group& group, IntegerWinograd& w) {
   if (s.stride_h * s.stride_w * s.dilation_h * s.dilation_w != 1) return "has a stride or a dilation";
   w.spec = {s.n, s.h, s.w, s.channels, last_dim(node.inputs[1]), s.oh, s.ow, s.pad_top, s.pad_left};
   if (s.pad_top > 2 || s.pad_left > 2 || s.oh > s.h + 2) return "has wide padding";
-  w.spec.most_results = w.spec.ic >= kManyChannels ? 4 : w.spec.ic >= kSomeChannels ? 3 : 2;
+  w.spec.most_results = WinogradSpec::most_results_of(w.spec.ic);
   w.spec.activation = bounds_of(e);
   if (s.n * s.oh * s.ow * w.spec.ic * w.spec.oc == 0) return "has no elements";
   w.results = Winograd::best_results(w.spec, machine_isa(), kWords * Winograd::kGain);
@@ -60,10 +59,9 @@ Refusal read_integer_winograd(const Group& group, IntegerWinograd& w) {
   return refuses_integer_tile(group);  // which make_integer_winograd() may make
 }
 
-CAIRN_VECTORISED(void, widen_unsigned, (int64_t count, const uint8_t* from, float zero, float* to)) {
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) - zero;
-}
-CAIRN_VECTORISED(void, widen_signed, (int64_t count, const int8_t* from, float zero, float* to)) {
+template <class Byte>
+CAIRN_INLINE void widen_bytes(int64_t count, const void* bytes, float zero, float* to) {
+  const auto* from = static_cast<const Byte*>(bytes);
   for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(from[i]) - zero;
 }
 /// The nearest whole numbers plus the zero point, of floats that a byte holds then: 1.5 2^23 makes them the lowest bits.
@@ -82,7 +80,8 @@ class IntegerWinogradStep final : public Step {
  public:
   IntegerWinogradStep(const Group& group, const IntegerWinograd& w, MakeContext& context)
       : spec_(w.spec), epilogue_(w.contraction.epilogue), threads_(std::max(1, context.threads)),
-        is_signed_(w.contraction.node->inputs[0]->type.dtype == kI8) {
+        widen_(w.contraction.node->inputs[0]->type.dtype == kI8 ? Vectorised<widen_bytes<int8_t>>::chosen()
+                                                                : Vectorised<widen_bytes<uint8_t>>::chosen()) {
     static const Tensor zero = Tensor::zeros(kF32, {1});
     const Node& node = *w.contraction.node;
     x_ = index_of(group, node.inputs[0]);
@@ -103,10 +102,7 @@ class IntegerWinogradStep final : public Step {
       float* const x = static_cast<float*>(args.workspace) + static_cast<size_t>(worker) * scratch_floats();
       float* const y = x + read_floats_;
       const char* from = input<char>(args, x_) + (image * spec_.h + band.read) * row;
-      if (is_signed_)
-        widen_signed(band.reads * row, reinterpret_cast<const int8_t*>(from), x_zero_, x);
-      else
-        widen_unsigned(band.reads * row, reinterpret_cast<const uint8_t*>(from), x_zero_, x);
+      widen_(band.reads * row, from, x_zero_, x);
       const int64_t at = (image * spec_.oh + band.first) * made_row;
       float* const made = bytes() ? y : output(args) + at;
       band.code->run(serial_executor(), x, static_cast<const float*>(packed_.get()), bias_.data(),
@@ -182,7 +178,7 @@ class IntegerWinogradStep final : public Step {
   WinogradSpec spec_;
   IntegerEpilogue epilogue_;
   int threads_;
-  bool is_signed_;  // x
+  void (*widen_)(int64_t count, const void* bytes, float zero, float* to);  // x
   size_t x_ = 0;
   float x_zero_ = 0;
   std::vector<Band> bands_;

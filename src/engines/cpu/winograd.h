@@ -27,6 +27,8 @@ struct WinogradSpec {
   NarrowEpilogue narrow;
   Activation activation;
 
+  /// Of floats: sums by the definition of so many channels err nearly as much as tiles of 4 x 4 or 3 x 3 results.
+  static int64_t most_results_of(int64_t channels) { return channels >= 64 ? 4 : channels >= 24 ? 3 : 2; }
   int64_t tiles(int64_t results) const { return n * ((oh + results - 1) / results) * ((ow + results - 1) / results); }
 };
 

@@ -16,9 +16,6 @@ namespace cairn {
 
 namespace {
 
-// Of which sums by the definition err nearly as much as tiles of 4 x 4 or 3 x 3 results.
-constexpr int64_t kManyChannels = 64, kSomeChannels = 24;
-
 struct WinogradProblem {
   Contraction contraction;
   WinogradSpec spec;
@@ -62,7 +59,7 @@ std::optional<std::string> read_winograd(const Group& group, WinogradProblem& pr
   if (auto reason = read_forms(group, problem)) return reason;
   spec.residual = contraction->epilogue.residual != nullptr;
   spec.packed_in_run = !constant_of(kernel);
-  if (!is_narrow(spec.x_form)) spec.most_results = spec.ic >= kManyChannels ? 4 : spec.ic >= kSomeChannels ? 3 : 2;
+  if (!is_narrow(spec.x_form)) spec.most_results = WinogradSpec::most_results_of(spec.ic);
   spec.activation = activation_of(contraction->epilogue);
   if (spec.n * spec.oh * spec.ow * spec.ic * spec.oc == 0) return "has no elements";
   constexpr double kPairs = 0.5;  // of the time of floats that pairs of bf16 take by the definition
