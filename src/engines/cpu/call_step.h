@@ -50,6 +50,21 @@ T* output(const StepArgs& args, size_t i = 0) {
   return static_cast<T*>(args.outputs[i]);
 }
 
+constexpr size_t kNoOutput = SIZE_MAX;
+/// The position of a value among the group's outputs, or kNoOutput when it is unused.
+inline size_t index_of_output(const Group& group, const Value* value) {
+  const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
+  return at == group.outputs.end() ? kNoOutput : static_cast<size_t>(at - group.outputs.begin());
+}
+
+/// The group's inputs but these: for CallOptions::unread.
+inline std::vector<size_t> inputs_but(const Group& group, std::initializer_list<size_t> read) {
+  std::vector<size_t> others;
+  for (size_t i = 0; i < group.inputs.size(); ++i)
+    if (std::find(read.begin(), read.end(), i) == read.end()) others.push_back(i);
+  return others;
+}
+
 /// The run's executor, or the caller's thread alone where it has more workers than the step has scratch for.
 inline Executor& executor_for(const StepArgs& args, int workers) {
   return args.executor.width() > workers ? serial_executor() : args.executor;

@@ -406,8 +406,7 @@ std::unique_ptr<Step> make_with_dots(const Group& group, const Depthwise& proble
   }
   const size_t x = index_of(group, problem.operand(0));
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x});
   const auto run = [kernel, x](const StepArgs& args) {
     const DotKernel& k = *kernel;
     const SlideSpec& s = k.s;

@@ -42,8 +42,7 @@ std::unique_ptr<Step> make_kernel_gradient(const Group& group, MakeContext& cont
   const Node& node = group.last();
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x && i != dy) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x, dy});
   if (node.attr().integer("groups") == 1) {
     const SlideSpec slide = convolution_of(node, node.inputs[0], node.inputs[1], node.result());
     if (auto step =

@@ -283,8 +283,7 @@ std::unique_ptr<Step> make_axis_copy(const Group& group, MakeContext&) {
   AxisCopy copy(from, std::move(sources), node.result()->type.dtype.size(), filled ? fill_of(node) : 0);
   const size_t x = index_of(group, node.inputs[0]);
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x});
   return call(
       node.op->name,
       [copy = std::move(copy), x](const StepArgs& args) { copy.run(args.executor, args.inputs[x], args.outputs[0]); },

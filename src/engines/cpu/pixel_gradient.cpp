@@ -135,8 +135,7 @@ std::unique_ptr<Step> make_pixel_gradient(const Group& group, MakeContext& conte
   const size_t columns = bytes(((p.rows - 1) * p.stride_h + (p.kh - 1) * p.dilation_h + 1) * p.row);
   const size_t each = columns + bytes(p.made * p.rows * p.step), sums_size = bytes(parts * part_floats);
   CallOptions options{.workspace = sums_size + each * static_cast<size_t>(threads)};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x && i != dy) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x, dy});
   const auto add = machine_loop(gradient_plain::add_band, gradient_avx2::add_band, gradient_avx512::add_band);
   const auto sum = machine_loop(gradient_plain::sum_parts, gradient_avx2::sum_parts, gradient_avx512::sum_parts);
   const auto run = [=](const StepArgs& args) {

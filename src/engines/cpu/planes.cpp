@@ -110,8 +110,7 @@ std::unique_ptr<Step> make_plane_resize(const Group& group, const Node& node) {
   columns.resize(columns.size() + kLanes, columns.back());  // read as whole vectors
   const size_t x = index_of(group, group.nodes.front()->inputs[0]);
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x});
   return call(
       "resize of planes",
       [=](const StepArgs& args) {

@@ -175,8 +175,7 @@ std::unique_ptr<Step> make_resize_gradient(const Group& group, MakeContext& cont
   const int64_t threads = std::max(1, context.threads), line = in[2] * in[3];
   const int64_t bands = std::clamp<int64_t>(in[1] / kLeastBand, 1, threads == 1 ? 1 : 2 * threads);
   CallOptions options{.workspace = static_cast<size_t>(threads * line) * sizeof(float)};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != dy) options.unread.push_back(i);
+  options.unread = inputs_but(group, {dy});
   const auto run = [=](const StepArgs& args) {
     executor_for(args, static_cast<int>(threads)).run(static_cast<int>(in[0] * bands), [&](int chunk, int worker) {
       const int64_t image = chunk / bands, band = chunk % bands;

@@ -16,25 +16,24 @@ class Results {
   /// The kernel's own `workspace` bytes come first, then the unused results. `first`: the value that replaces result 0
   /// (that of the epilogue).
   Results(const Group& group, const Node& node, size_t workspace, const Value* first = nullptr)
-      : outputs_(group.outputs.size()), bytes_(whole_lines(workspace)) {
+      : bytes_(whole_lines(workspace)) {
     for (const auto& result : node.results) {
       const Value* value = first && result->index == 0 ? first : result.get();
-      const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
-      places_.push_back(static_cast<size_t>(at - group.outputs.begin()));
+      places_.push_back(index_of_output(group, value));
       starts_.push_back(bytes_);
-      if (at == group.outputs.end()) bytes_ += whole_lines(storage_bytes(value->type));
+      if (places_.back() == kNoOutput) bytes_ += whole_lines(storage_bytes(value->type));
     }
   }
   template <class T = float>
   T* at(const StepArgs& args, size_t i) const {
-    if (places_[i] < outputs_) return output<T>(args, places_[i]);
+    if (places_[i] != kNoOutput) return output<T>(args, places_[i]);
     return static_cast<T*>(static_cast<void*>(static_cast<char*>(args.workspace) + starts_[i]));
   }
   size_t workspace() const { return bytes_; }
 
  private:
   std::vector<size_t> places_, starts_;
-  size_t outputs_, bytes_;
+  size_t bytes_;
 };
 
 }  // namespace cairn

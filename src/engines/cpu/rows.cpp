@@ -343,8 +343,7 @@ std::unique_ptr<Step> make_normalisation(const Group& group, MakeContext&) {
   const auto epsilon = static_cast<float>(n.epsilon);
   const size_t x = index_of(group, n.mean->inputs[0]);
   CallOptions options{.in_place = {x}};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x});
   return call(
       "normalisation",
       [=](const StepArgs& args) {

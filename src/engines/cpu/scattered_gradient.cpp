@@ -189,8 +189,7 @@ std::unique_ptr<Step> make_scattered_gradient(const Group& group, MakeContext& c
   if (contraction.epilogue.bias) bias_at = index_of(group, contraction.epilogue.bias);
   const size_t threads = static_cast<size_t>(std::max(1, context.threads));
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != dy && i != kernel && i != bias_at) options.unread.push_back(i);
+  options.unread = inputs_but(group, {dy, kernel, bias_at.value_or(dy)});
   if (g.by_columns())
     return make_gradient_by_columns(g, dy, kernel, bias_at, static_cast<int>(threads), std::move(options));
   const Conv product(product_of(g), machine_isa(), 1);

@@ -46,13 +46,6 @@ Refusal refuses_indices(const Value* indices) {
   return std::nullopt;
 }
 
-constexpr size_t kNoOutput = SIZE_MAX;
-/// The position of a value among the group's outputs, or kNoOutput when it is unused.
-size_t index_of_output(const Group& group, const Value* value) {
-  const auto at = std::find(group.outputs.begin(), group.outputs.end(), value);
-  return at == group.outputs.end() ? kNoOutput : static_cast<size_t>(at - group.outputs.begin());
-}
-
 // Writes `count` rows of the number that a reduction starts from.
 template <class A>
 void fill_rows(Executor& executor, int64_t count, int64_t inner, A start, A* to) {

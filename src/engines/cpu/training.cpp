@@ -101,8 +101,7 @@ std::unique_ptr<Step> make_pool_gradient(const Group& group, MakeContext& contex
   const Winners winners{most && node.attr().has("ties") && node.attr().text("ties") == "all", group.nodes.size() > 1};
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[most ? 1 : 0]);
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x && i != dy) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x, dy});
   const bool overlaps = most && !winners.all && has_overlapping_windows(spec);
   const int threads = std::max(1, context.threads);
   if (overlaps) options.workspace = overlapping_pool_workspace(spec, threads);
@@ -152,8 +151,7 @@ std::unique_ptr<Step> make_depthwise_input_gradient(const Group& group, const Co
   std::vector<PhaseFilter> phases = phase_filters(spec);
   for (PhaseFilter& phase : phases) phase.filter.low = bounds.low, phase.filter.high = bounds.high;
   CallOptions options{.workspace = phase_filters_workspace(phases, threads)};
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != first && i != second && (!bias || i != bias_at)) options.unread.push_back(i);
+  options.unread = inputs_but(group, {first, second, bias ? bias_at : first});
   const auto run = [=](const StepArgs& args) {
     const float *dy = input(args, first), *kernel = input(args, second), *start = bias ? input(args, bias_at) : nullptr;
     if (phases.empty() || !all_finite(spec.taps() * spec.channels, kernel))

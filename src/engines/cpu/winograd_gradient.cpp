@@ -164,8 +164,7 @@ std::unique_ptr<Step> make_winograd_gradient(const Group& group, MakeContext& co
   const Node& node = group.last();
   const size_t x = index_of(group, node.inputs[0]), dy = index_of(group, node.inputs[1]);
   CallOptions options;
-  for (size_t i = 0; i < group.inputs.size(); ++i)
-    if (i != x && i != dy) options.unread.push_back(i);
+  options.unread = inputs_but(group, {x, dy});
   WinogradGradient gradient(spec, results, machine_isa(), context.threads);
   options.workspace = gradient.scratch_size() * sizeof(float);
   std::string name = "winograd_gradient " + gradient.describe();
