@@ -45,7 +45,7 @@ tf::Status cut_function(const std::string& function, const std::string& device, 
 
 tf::Status cut_bodies(tf::Graph& graph, const Library& library, const Making& making, bool& any) {
   for (tf::Node* node : graph.op_nodes()) {
-    if (!node->IsWhileNode() && !node->IsIfNode() && !node->IsCaseNode()) continue;
+    if (!node->IsWhileNode() && !node->IsIfNode()) continue;
     for (const char* attribute : {"body", "then_branch", "else_branch"}) {
       const tf::AttrValue* value = node->attrs().Find(attribute);
       if (!value || !value->has_func()) continue;
