@@ -10,10 +10,10 @@ DOUBTS = Path(__file__).parent / "door" / "doubts.py"
 TOLERANCE = {"doubles": 1e-12, "complex_doubles": 1e-12, "complex_floats": 1e-5, "complex_weights": 1e-5, "solved": 1e-5}
 
 
-def trained(case, name, *kind, **environment):  # noqa: F811
-    ((stock, ran), (engine, counted)), report = case("doubts", name, *kind, script=DOUBTS, **environment)
+def trained(case, name, kind="references", steps="20", **environment):  # noqa: F811
+    ((stock, ran), (engine, counted)), report = case("doubts", name, kind, steps, script=DOUBTS, **environment)
     assert_close(engine, stock, TOLERANCE[name])
-    assert ran == counted == 20  # no update is lost or made twice
+    assert ran == counted == int(steps)  # no update is lost or made twice
     assert not report["run_by_tensorflow"]
     return report
 
@@ -32,9 +32,13 @@ def test_a_cluster_in_doubt_may_run_on_either_side(case, name, rule):  # noqa: F
 
 @pytest.mark.parametrize("kind", ["references", "resources"])
 def test_sides_take_turns_and_then_one_has_the_cluster(case, kind):  # noqa: F811
-    report = trained(case, "doubles", kind, CAIRN_IN_DOUBT="measured")
+    report = trained(case, "doubles", kind, "1500", CAIRN_IN_DOUBT="measured")
     assert len(report["in_doubt"]) == 1
     assert next(iter(report["in_doubt"].values())).split(":")[0] in ("engine", "tensorflow")
+
+
+def test_few_steps_are_made_by_one_side(case):  # noqa: F811
+    assert trained(case, "doubles", CAIRN_IN_DOUBT="measured", steps="3")["in_doubt"] == {}
 
 
 def test_deterministic_runs_measure_nothing(case):  # noqa: F811

@@ -18,7 +18,7 @@ bool ClusterChoice::next_is_stock() {
   const Rule rule = rule_;
   if (rule != Rule::measured) return rule == Rule::tensorflow;
   std::lock_guard lock(mutex_);
-  if (left_ == 0) return engine_.runs > stock_.runs;
+  if (left_ == 0) return engine_.runs > stock_.runs && !is_early();
   --left_;
   return on_stock_;
 }
@@ -28,7 +28,10 @@ void ClusterChoice::add(double ns, Side& side) {
   std::lock_guard lock(mutex_);
   if (left_ > 0) return;
   const bool cold = !decided_ && side.runs == 0;  // it compiled, planned or made kernels
-  ++side.runs;
+  if (cold && &side == &engine_) compiled_ = ns;
+  const bool early = !cold && is_early();
+  if (early) spent_ += ns;
+  side.runs += !early;
   if (!cold) side.shortest = std::min(side.shortest, ns);
   const double ratio = engine_.shortest / stock_.shortest;
   const uint32_t least = (ratio > kClear || ratio < 1 / kClear ? 1 : kTries) + (decided_ ? 0 : 1);

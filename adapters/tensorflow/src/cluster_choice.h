@@ -1,5 +1,6 @@
-// Where a cluster in doubt runs: one that holds work for which TensorFlow's kernels may be faster than the engine's. Its first
-// runs take turns between both, then the faster one has it.
+// Where a cluster in doubt runs: one that holds work for which TensorFlow's kernels may be faster than the engine's. The engine
+// begins. Once its runs have taken a good part of what compiling took, which TensorFlow's kernels cost about as much to make, runs take
+// turns between both, then the faster one has it: scripts of few steps pay for one side alone.
 #pragma once
 
 #include <atomic>
@@ -32,13 +33,16 @@ class ClusterChoice {
     double shortest = 1e300;
   };
   void add(double ns, Side& side);
+  bool is_early() const { return !decided_ && stock_.runs == 0 && spent_ < kPart * compiled_; }
   void decide();
 
+  static constexpr double kPart = 0.25;
   std::atomic<Rule> rule_;
   std::mutex mutex_;
   bool decided_ = false, on_stock_ = false;
   uint32_t quiet_ = 0, left_ = 0;  // so many runs go as decided, then both are tried again
   Side engine_, stock_;
+  double compiled_ = 0, spent_ = 0;  // ns: the engine's first run, and those behind it
   std::string news_;
 };
 

@@ -66,7 +66,7 @@ def solved():
 
 
 @case
-def doubts(name, kind="references"):
+def doubts(name, kind="references", steps=STEPS):
     def run(engine):
         fresh(resource=kind == "resources")
         loss, feed = globals()[name]()
@@ -77,7 +77,7 @@ def doubts(name, kind="references"):
             config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["deterministic"].i = 1
         with tf.Session(config=config) as s:
             s.run(tf.global_variables_initializer())
-            losses = [float(s.run([loss, train], feed)[0]) for _ in range(STEPS)]
+            losses = [float(s.run([loss, train], feed)[0]) for _ in range(int(steps))]
             return [losses, int(s.run(count))]
 
     return [run(None), run(True)]

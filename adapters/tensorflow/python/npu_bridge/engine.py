@@ -138,8 +138,6 @@ def entry_of(config):
 def lighten(rewrite):
     """TensorFlow's own rewriting of graphs for the engine, which rewrites them once more: one round, without what only TensorFlow's
     kernels gain from. What the script has chosen stays."""
-    if selected() == "tensorflow":
-        return
     rewrite.disable_tfg_optimizer = True
     for name, value in (
         ("meta_optimizer_iterations", RewriterConfig.ONE),

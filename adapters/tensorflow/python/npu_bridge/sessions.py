@@ -16,15 +16,19 @@ _state = {"every": False}  # whether sessions without the entry get it
 
 
 def prepare(config):
-    """Edits a ConfigProto in place as the platform does and returns it. Keeps the script's log_device_placement."""
+    """Edits a ConfigProto in place as the platform does and returns it. Keeps the script's log_device_placement, and TensorFlow's own
+    rewriting where sessions run on stock TensorFlow."""
     rewrite = config.graph_options.rewrite_options
-    if engine.entry_of(config) is None:
+    fresh = engine.entry_of(config) is None
+    if fresh:
         rewrite.custom_optimizers.add(name=engine.OPTIMIZER)
-        rewrite.memory_optimization = RewriterConfig.OFF
     config.allow_soft_placement = True
-    rewrite.remapping = RewriterConfig.OFF
-    engine.lighten(rewrite)
-    config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
+    if engine.selected() != "tensorflow":
+        if fresh:
+            rewrite.memory_optimization = RewriterConfig.OFF
+        rewrite.remapping = RewriterConfig.OFF
+        engine.lighten(rewrite)
+        config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
     return config
 
 
