@@ -24,13 +24,13 @@ struct Runs {
   }
 };
 
-TEST(ClusterChoice, TheFasterSideHasTheClusterAfterNineRuns) {
+TEST(ClusterChoice, TheFasterSideHasTheClusterAfterThirteenRuns) {
   Runs runs{1.1e6, 1e6};
-  EXPECT_EQ(runs.run(9), 4);
+  EXPECT_EQ(runs.run(13), 6);
   EXPECT_EQ(runs.choice.news(), "tensorflow: 1.1 ms on the engine, 1 ms on TensorFlow");
   EXPECT_EQ(runs.run(32), 32);
   Runs other{1e6, 1e6};  // there must be a gain
-  EXPECT_EQ(other.run(9), 4);
+  EXPECT_EQ(other.run(13), 6);
   EXPECT_EQ(other.choice.news(), "engine: 1 ms on the engine, 1 ms on TensorFlow");
   EXPECT_EQ(other.run(32), 0);
 }

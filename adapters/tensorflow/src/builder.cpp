@@ -268,7 +268,7 @@ class Builder {
     for (const tf::Node* node : members_) {
       if (!making_.doubtful.count(node)) continue;
       const OpTraits& traits = traits_of(node->type_string());
-      work += traits.has("rivalled") ? kHeavy : traits.work();
+      work += traits.has("rivalled") || node->IsSwitch() ? kHeavy : traits.work();
     }
     return work >= kLeastWork;
   }

@@ -8,7 +8,7 @@ namespace cairn_tf {
 
 namespace {
 
-constexpr uint32_t kTries = 3, kFirstQuiet = 32, kMostQuiet = 8192, kMoreQuiet = 4;
+constexpr uint32_t kTries = 5, kFirstQuiet = 32, kMostQuiet = 8192, kMoreQuiet = 4;
 constexpr double kGain = 0.95;   // of the engine's time
 constexpr double kClear = 1.25;  // times the other's: fewer tries show it
 

@@ -48,6 +48,27 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
   return outline;
 }
 
+/// Conditionals inside of loops, which functions of the engine may pay for with copies.
+std::vector<const tf::Node*> branches_in_loops(const tf::Graph& graph) {
+  std::vector<const tf::Node*> found, open;
+  std::vector<bool> met(static_cast<size_t>(graph.num_node_ids()), false);
+  const auto meet = [&](const tf::Node* node) {
+    if (met[static_cast<size_t>(node->id())] || node->IsExit()) return;
+    met[static_cast<size_t>(node->id())] = true;
+    open.push_back(node);
+  };
+  for (const tf::Node* node : graph.op_nodes())
+    if (node->IsEnter()) meet(node);
+  while (!open.empty()) {
+    const tf::Node* node = open.back();
+    open.pop_back();
+    for (const tf::Node* next : node->out_nodes()) meet(next);
+    const tf::Node* condition = nullptr;
+    if (node->IsSwitch() && node->input_node(1, &condition).ok() && !condition->IsLoopCond()) found.push_back(node);
+  }
+  return found;
+}
+
 /// A graph as the partitioner sees it.
 class Clusterer {
  public:
@@ -150,6 +171,7 @@ class Clusterer {
     may_measure_ = making_.may_measure && std::none_of(order_.begin(), order_.end(), [](const tf::Node* node) {
                      return traits_of(node->type_string()).has("draws");
                    });
+    for (const tf::Node* node : branches_in_loops(graph_)) making_.doubtful.insert(node);
     for (const tf::Node* node : order_) {
       Node& mine = nodes_.emplace_back();
       mine.name = node->name();

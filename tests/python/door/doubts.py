@@ -65,6 +65,21 @@ def solved():
     return loss, {x: random(4).randn(20, 6)}
 
 
+def branches_in_loops():
+    """Values of one branch alone whose rows only the run tells."""
+    words, left = tf.placeholder(tf.int32, [None]), tf.placeholder(tf.int32, [None])
+    table, w, u = (variable(name, *dims, dtype="float32") for name, dims in {"table": (12, 8), "w": (8, 8), "u": (16, 8)}.items())
+
+    def node(i, values):
+        one = lambda: tf.tanh(tf.matmul(tf.gather(table, words[i : i + 1]), w))  # noqa: E731
+        two = lambda: tf.tanh(tf.matmul(tf.concat([values.read(left[i])[None], values.read(left[i] + 1)[None]], 1), u))  # noqa: E731
+        return i + 1, values.write(i, tf.reshape(tf.cond(left[i] < 0, one, two), [8]))
+
+    array = tf.TensorArray(tf.float32, tf.size(words), clear_after_read=False, element_shape=[8])
+    _, array = tf.while_loop(lambda i, _: i < tf.size(words), node, (0, array))
+    return tf.reduce_mean(tf.square(array.stack() - 0.5)), {words: [3, 5, 7, 1, 0, 0, 0], left: [-1, -1, -1, -1, 0, 2, 4]}
+
+
 @case
 def doubts(name, kind="references", steps=STEPS):
     def run(engine):
