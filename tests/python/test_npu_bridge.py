@@ -66,7 +66,13 @@ def test_a_session_gets_the_entry_and_the_callers_config_stays_as_it_was():
         used = sess._config
     assert engine.entry_of(config) is None
     assert engine.entry_of(used) is not None and used.log_device_placement and used.allow_soft_placement
-    assert used.graph_options.rewrite_options.remapping == npu_init.RewriterConfig.OFF
+
+
+@pytest.mark.parametrize(("name", "switched"), [("cairn", npu_init.RewriterConfig.OFF), ("tensorflow", npu_init.RewriterConfig.DEFAULT)])
+def test_stock_tensorflow_keeps_its_own_rewriting(monkeypatch, name, switched):
+    monkeypatch.setenv("CAIRN_ENGINE", name)
+    rewriting = npu_init.npu_config_proto(tf.ConfigProto()).graph_options.rewrite_options
+    assert (rewriting.remapping, rewriting.memory_optimization) == (switched, switched)
 
 
 def test_npu_config_proto_edits_the_given_object_and_replaces_anything_else():
