@@ -31,6 +31,18 @@ const Json* LayerContext::find(const char* key) const {
   return found == config.end() || found->is_null() ? nullptr : &*found;
 }
 
+void LayerContext::check_dtype() const {
+  const Json* policy = find("dtype");
+  if (policy != nullptr && policy->is_object()) {  // of Keras 3: {"class_name": "DTypePolicy", "config": {"name": ...}}
+    const Json* config = policy->contains("config") ? &(*policy)["config"] : nullptr;
+    policy = config != nullptr && config->is_object() && config->contains("name") ? &(*config)["name"] : nullptr;
+    if (policy == nullptr) refuse("its dtype policy is not understood");
+  }
+  if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed") ||
+                            policy->get<std::string>().find("_from_") != std::string::npos))
+    refuse("a dtype policy is not supported");
+}
+
 int64_t LayerContext::integer(const char* key, int64_t fallback) const {
   const Json* value = find(key);
   if (value == nullptr) return fallback;

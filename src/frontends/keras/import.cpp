@@ -6,6 +6,7 @@
 
 #include "frontends/fold.h"
 #include "frontends/inputs.h"
+#include "frontends/keras/architecture.h"
 #include "frontends/keras/calls.h"
 #include "frontends/keras/importer.h"
 #include "frontends/reshape.h"
@@ -19,47 +20,24 @@ namespace cairn {
 namespace keras {
 namespace {
 
-constexpr size_t kMostLayers = 1 << 16;
-
-bool is_model(std::string_view kind) { return kind == "Functional" || kind == "Model" || kind == "Sequential"; }
-
-const Json& member(const Json& object, const char* key, Json::value_t type) {
-  auto found = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || found == object.end() || found->type() != type)
-    fail(ErrorKind::invalid_model, "", "the architecture lacks '{}'", key);
-  return *found;
-}
-std::string text_of(const Json& object, const char* key) {
-  return member(object, key, Json::value_t::string).get<std::string>();
+std::vector<int64_t> axes_from(size_t first, size_t rank) {
+  std::vector<int64_t> axes(rank - first);
+  std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
+  return axes;
 }
 
-/// The name of a layer; functions of Keras 3 have it outside of their configuration.
-std::string name_of(const Json& layer) {
-  const Json& config = member(layer, "config", Json::value_t::object);
-  return text_of(config.contains("name") ? config : layer, "name");
-}
-/// Whether it is a function of keras.ops, some of which are called as layers are.
-bool is_operation(const Json& layer) {
-  const auto module = layer.find("module");
-  return module != layer.end() && module->is_string() && module->get<std::string>().starts_with("keras.src.ops");
+/// [batch, steps, ...] as [batch * steps, ...].
+Value* steps_joined(Value* x, Builder& builder) {
+  std::vector<Value*> sizes{builder.ints({-1})};
+  for (size_t axis = 2; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, builder));
+  return reshape_by(x, joined(sizes, builder), builder);
 }
 
-/// Sizes as the file has them; null, or what is none, is open.
-Shape shape_told(const Json& list) {
-  Shape shape;
-  for (const Json& dim : list)
-    shape.dims.push_back(dim.is_number_unsigned() && dim < (int64_t{1} << 40) ? Dim(dim.get<int64_t>()) : Dim());
-  return shape;
-}
-
-bool is_shape(const Json* value) {
-  return value != nullptr && value->is_array() && value->size() <= 64 &&
-         std::all_of(value->begin(), value->end(), [](const Json& dim) { return !dim.is_structured(); });
-}
-
-const Json* member_of(const Json* object, const char* key) {
-  const bool has = object != nullptr && object->is_object() && object->contains(key);
-  return has ? &(*object)[key] : nullptr;
+/// The reverse, with as many steps as `like` has.
+Value* steps_apart(Value* x, Value* like, Builder& builder) {
+  std::vector<Value*> sizes{dim_of(like, 0, builder), dim_of(like, 1, builder)};
+  for (size_t axis = 1; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, builder));
+  return reshape_by(x, joined(sizes, builder), builder);
 }
 
 class Importer {
@@ -82,28 +60,13 @@ class Importer {
     std::optional<Weights> weights;  // of the model that contains the layers; none: it is the outermost one
     int level = 0;
   };
-  using Layers = std::vector<std::pair<const Json*, std::string>>;  // and their places in an archive
-
   /// Imports a model; results are stand-ins if a layer above could not be imported.
   std::vector<Value*> model(const Json& architecture, const std::vector<Value*>& inputs, const Scope& scope) {
     if (scope.level > kMostLevels) fail(ErrorKind::unsupported, "", "models are nested deeper than {}", kMostLevels);
     const Json& config = member(architecture, "config", Json::value_t::object);
-    const Layers layers = list(config);
+    const Layers layers = layers_of(config);
     return text_of(architecture, "class_name") == "Sequential" ? sequential(layers, inputs, scope)
                                                                : functional(config, layers, inputs, scope);
-  }
-
-  /// Layers of a model, each with its place.
-  static Layers list(const Json& config) {
-    const Json& all = member(config, "layers", Json::value_t::array);
-    if (all.size() > kMostLayers) fail(ErrorKind::unsupported, "", "has more than {} layers", kMostLayers);
-    std::map<std::string, int> used;
-    Layers layers;
-    for (const Json& layer : all) {
-      std::string place = next_place(text_of(layer, "class_name"), used);
-      layers.emplace_back(&layer, std::move(place));
-    }
-    return layers;
   }
 
  private:
@@ -339,7 +302,7 @@ class Importer {
     context.target = row.target;
     context.kind = text_of(layer, "class_name");
     context.keras3 = saved_.keras3;
-    check_dtype(context);
+    context.check_dtype();
     hand_over(given, row, context);
     const size_t rank = first ? context.rank() : 0;
     if (first) context.in = channels_moved(context.in, row.channels, rank, true, b_);
@@ -395,11 +358,11 @@ class Importer {
     if (c.rank() < 3) fail(ErrorKind::invalid_model, "", "the input has {} dims, expected 3 or more", c.rank());
     const Json& layer = member(c.config, "layer", Json::value_t::object);
     const std::vector<SourceId> sources = b_.sources;
-    Value* x = steps_joined(c.in[0]);
+    Value* x = steps_joined(c.in[0], b_);
     // A mask over dims inside the steps goes to the inner layer; a mask over the steps bypasses it.
     Value* outer = c.masks[0];
     const bool within = outer != nullptr && outer->type.shape.ranked && outer->type.shape.rank() > 2;
-    Value* inner = within ? steps_joined(outer) : nullptr;
+    Value* inner = within ? steps_joined(outer, b_) : nullptr;
     const auto results =
         apply(layer, whole + "/" + name_of(layer), {{{x, inner, nullptr}}, {}}, c.weights.part("", "layer"), level + 1);
     b_.sources = sources;
@@ -410,30 +373,12 @@ class Importer {
       }
       if (c.out.empty()) {
         if (auto made = masks_.find(y); made != masks_.end())
-          c.mask = steps_apart(made->second, c.in[0]);
+          c.mask = steps_apart(made->second, c.in[0], b_);
         else if (within)
           c.mask = b_.add("reduce_any", {outer}, {{"axes", axes_from(2, outer->type.shape.rank())}});
       }
-      c.out.push_back(steps_apart(y, c.in[0]));
+      c.out.push_back(steps_apart(y, c.in[0], b_));
     }
-  }
-
-  static std::vector<int64_t> axes_from(size_t first, size_t rank) {
-    std::vector<int64_t> axes(rank - first);
-    std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
-    return axes;
-  }
-  /// [batch, steps, ...] as [batch * steps, ...].
-  Value* steps_joined(Value* x) {
-    std::vector<Value*> sizes{b_.ints({-1})};
-    for (size_t axis = 2; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
-    return reshape_by(x, joined(sizes, b_), b_);
-  }
-  /// The reverse, with as many steps as `like` has.
-  Value* steps_apart(Value* x, Value* like) {
-    std::vector<Value*> sizes{dim_of(like, 0, b_), dim_of(like, 1, b_)};
-    for (size_t axis = 1; axis < x->type.shape.rank(); ++axis) sizes.push_back(dim_of(x, axis, b_));
-    return reshape_by(x, joined(sizes, b_), b_);
   }
 
   /// Passes masks and further arguments to the layer, as far as it supports them.
@@ -455,19 +400,6 @@ class Importer {
     if (row.masks != Row::Masks::pass) return;
     for (Value* mask : c.masks)
       if (mask != nullptr) c.mask = c.mask == nullptr ? mask : b_.add("and", {c.mask, mask});
-  }
-
-  static void check_dtype(const LayerContext& c) {
-    const Json* policy = c.find("dtype");
-    if (policy != nullptr &&
-        policy->is_object()) {  // of Keras 3: {"class_name": "DTypePolicy", "config": {"name": ...}}
-      const Json* config = policy->contains("config") ? &(*policy)["config"] : nullptr;
-      policy = config != nullptr && config->is_object() && config->contains("name") ? &(*config)["name"] : nullptr;
-      if (policy == nullptr) c.refuse("its dtype policy is not understood");
-    }
-    if (policy != nullptr && (!policy->is_string() || policy->get<std::string>().starts_with("mixed") ||
-                              policy->get<std::string>().find("_from_") != std::string::npos))
-      c.refuse("a dtype policy is not supported");
   }
 
   const Saved& saved_;
@@ -534,22 +466,6 @@ std::pair<std::vector<std::string>, std::vector<std::string>> Importer::ways_aro
   for (const Value* end : ends_) ends.insert(result_name(end));
   for (uint32_t place : inputs_below(flow, failed)) below.insert(clean(calls_[place].name));
   return {{ends.begin(), ends.end()}, {below.begin(), below.end()}};
-}
-
-/// Layers that are the inputs of the outermost model, in the order of its arguments.
-std::vector<const Json*> input_layers(const Json& architecture) {
-  const Json& config = member(architecture, "config", Json::value_t::object);
-  const auto layers = Importer::list(config);
-  std::vector<const Json*> inputs;
-  if (text_of(architecture, "class_name") == "Sequential") {
-    if (layers.empty()) fail(ErrorKind::invalid_model, "", "has no layers");
-    inputs.push_back(layers[0].first);
-    return inputs;
-  }
-  for (const ResultName& entry : results_in(member(config, "input_layers", Json::value_t::array)))
-    for (const auto& [layer, place] : layers)
-      if (name_of(*layer) == entry.layer) inputs.push_back(layer);
-  return inputs;
 }
 
 Type input_type(const Json& layer, InputTypes& types, const std::string& name) {
@@ -643,27 +559,6 @@ Module import(const Saved& saved, const ImportOptions& options) {
     if (!error.where().empty() || dynamic_cast<const ReportError*>(&error) != nullptr) throw;
     fail(error.kind(), file, "{}", error.what());
   }
-}
-
-static std::array<std::span<const Row>, 8> families() {
-  return {layer_rows(),     image_rows(),    volume_rows(),    recurrent_rows(),
-          attention_rows(), function_rows(), operation_rows(), preprocessing_rows()};
-}
-
-const Row* find_row(std::string_view layer) {
-  for (std::span<const Row> family : families())
-    for (const Row& row : family)
-      if (row.layer == layer) return &row;
-  return nullptr;
-}
-
-std::vector<std::string_view> supported_layers() {
-  std::vector<std::string_view> layers;
-  for (std::span<const Row> family : families())
-    for (const Row& row : family)
-      if (row.layer != kOperation) layers.push_back(row.layer);
-  std::sort(layers.begin(), layers.end());
-  return layers;
 }
 
 }  // namespace keras

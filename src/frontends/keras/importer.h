@@ -49,7 +49,8 @@ class LayerContext {
   bool stateful = false;         // set by a row whose state would persist between calls
 
   void expect_inputs(size_t count) const;
-  size_t rank() const;  // of the first input, refusing an unknown one
+  void check_dtype() const;  // refuses policies of mixed types, and unknown ones
+  size_t rank() const;       // of the first input, refusing an unknown one
   int64_t integer(const char* key, int64_t fallback) const;
   double number(const char* key, double fallback) const;
   bool boolean(const char* key, bool fallback) const;
