@@ -417,75 +417,11 @@ void every_second(int64_t count, const float* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
 }
 
-// Lane i is from[i * stride]; whole vectors of the floats between are read. kStride: the stride, or 0 for any.
-template <int kStride>
-CAIRN_INLINE Floats load_strided(const float* from, int64_t stride) {
-  if constexpr (kStride == 1) {
-    return load(from);
-  } else if constexpr (kStride == 2) {
-    Ints evens;
-    for (int lane = 0; lane < kFloats; ++lane) evens[lane] = 2 * lane;
-    return CAIRN_SHUFFLE(load(from), load(from + kFloats), evens);
-  } else {
-    float lanes[kFloats];
-    for (int lane = 0; lane < kFloats; ++lane) lanes[lane] = from[lane * stride];
-    return load(lanes);
-  }
-}
-
 // Calls body(position, count) for vectors that cover [0, size): the last one begins earlier where there are enough.
 template <class Body>
 CAIRN_INLINE void over_vectors(int64_t size, Body&& body) {
   if (size < kFloats) return body(0, size);
   for (int64_t i = 0; i < size; i += kFloats) body(std::min<int64_t>(i, size - kFloats), kFloats);
-}
-
-template <bool kLargest>
-CAIRN_INLINE Floats pooled(Floats a, Floats b) {
-  return kLargest ? larger(a, b) : a + b;
-}
-template <bool kLargest>
-CAIRN_INLINE Floats pooled_nothing() {
-  return spread(kLargest ? -std::numeric_limits<float>::infinity() : 0.f);
-}
-
-template <bool kLargest>
-void pool_down_by(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
-  const Floats start = pooled_nothing<kLargest>();
-  const int64_t left = pool.left, width = pool.width, columns = pool.columns;
-  for (int64_t i = 0; i < left; i += kFloats) put(padded + i, left - i, start);
-  for (int64_t i = left + width; i < columns; i += kFloats) put(padded + i, columns - i, start);
-  over_vectors(
-      width, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
-        Floats value = start;
-        for (int64_t i = 0; i < count; ++i) value = pooled<kLargest>(value, take(rows[i] + at, many));
-        put(padded + left + at, many, value);
-      });
-}
-void pool_down(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
-  (pool.largest ? pool_down_by<true> : pool_down_by<false>)(pool, rows, count, padded);
-}
-
-template <bool kLargest, int kStride>
-void pool_along_by(const RowPool& pool, float rows, const float* padded, float* y) {
-  const int64_t taps = pool.taps, stride = kStride ? kStride : pool.stride, dilation = pool.dilation;
-  const float* counts = pool.counts;
-  over_vectors(
-      pool.made, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
-        Floats value = pooled_nothing<kLargest>();
-        for (int64_t k = 0; k < taps; ++k)
-          value = pooled<kLargest>(value, load_strided<kStride>(padded + at * stride + k * dilation, stride));
-        put(y + at, many, kLargest ? value : value / (rows * take(counts + at, many)));
-      });
-}
-void pool_along(const RowPool& pool, float rows, const float* padded, float* y) {
-  const auto along = [&](auto one, auto two, auto any) {
-    (pool.stride == 1 ? one : pool.stride == 2 ? two : any)(pool, rows, padded, y);
-  };
-  if (pool.largest)
-    along(pool_along_by<true, 1>, pool_along_by<true, 2>, pool_along_by<true, 0>);
-  else
-    along(pool_along_by<false, 1>, pool_along_by<false, 2>, pool_along_by<false, 0>);
 }
 
 void pick(int64_t count, const int32_t* places, const float* from, int64_t size, float* to) {
