@@ -27,7 +27,8 @@ float one_by_one(ElementOp op, float x, float y);
 struct VectorLoops {
   /// Executes any operation on a whole tile; positions beyond its count have arbitrary content.
   void (*execute)(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to);
-  /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order.
+  /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order; `scale` of the largest: 1, or -1 for
+  /// the smallest.
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
                           int64_t last);
   void (*reduce_rows)(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);

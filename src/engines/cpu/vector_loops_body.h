@@ -29,11 +29,11 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
     for (int64_t i = 0; i < middle; ++i) {
       const float* from = x + i * c + at;
       const Floats value = i * c <= whole ? load(from) : load_first(from, count);
-      part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
+      part[i & 3] = largest ? larger(part[i & 3], value * scale) : part[i & 3] + value;
     }
     Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
                          : (part[0] + part[1]) + (part[2] + part[3]);
-    put(y + at, count, largest ? all : all * scale);
+    put(y + at, count, all * scale);
   }
 }
 
@@ -127,18 +127,18 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
   return sum_of_lanes(even);
 }
 
-CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x) {
+/// `sign`: 1, or -1 for the smallest, whose sign then changes.
+CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x, float sign) {
   const float least = -std::numeric_limits<float>::infinity();
   Floats part[4];
   for (int k = 0; k < 4; ++k) part[k] = spread(least);
   int64_t i = 0;
   for (; i + 4 * kFloats <= c; i += 4 * kFloats)
-    for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats));
-  for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i));
-  if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least));
+    for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats) * sign);
+  for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i) * sign);
+  if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least * sign) * sign);
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
-CAIRN_INLINE float largest_of_row(int64_t c, const float* x) { return largest_of_lanes(largest_lanes_of_row(c, x)); }
 
 void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
   constexpr int64_t kShort = 8 * kFloats;
@@ -148,12 +148,14 @@ void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float
     Floats each[kFloats];
     for (int64_t i = 0; i < kFloats; ++i) {
       const float* from = x + (row + i) * c;
-      each[i] = largest ? largest_lanes_of_row(c, from) : sums_of_short_row(c, from, 0.f, same);
+      each[i] = largest ? largest_lanes_of_row(c, from, scale) : sums_of_short_row(c, from, 0.f, same);
     }
-    store(y + row, largest ? over_lanes_of_each(each, LargerOf()) : over_lanes_of_each(each, SumOf()) * scale);
+    store(y + row, (largest ? over_lanes_of_each(each, LargerOf()) : over_lanes_of_each(each, SumOf())) * scale);
   }
-  for (; row < rows; ++row)
-    y[row] = largest ? largest_of_row(c, x + row * c) : sum_row(c, x + row * c, 0.f, same) * scale;
+  for (; row < rows; ++row) {
+    const float* from = x + row * c;
+    y[row] = (largest ? largest_of_lanes(largest_lanes_of_row(c, from, scale)) : sum_row(c, from, 0.f, same)) * scale;
+  }
 }
 
 void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
