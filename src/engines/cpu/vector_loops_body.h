@@ -140,7 +140,45 @@ CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x, float sign) 
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
 
+/// Lane i is element i * kColumns + column of the vectors one after another.
+template <int kColumns>
+CAIRN_INLINE Floats column_of(const Floats* vectors, int column) {
+  Ints place, half;
+  for (int lane = 0; lane < kFloats; ++lane) {
+    place[lane] = (lane * kColumns + column) % (2 * kFloats);
+    half[lane] = (lane * kColumns + column) / (2 * kFloats);
+  }
+  const Floats low = CAIRN_SHUFFLE(vectors[0], vectors[kColumns > 1], place);
+  if constexpr (kColumns <= 2) return low;
+  return choose(half == 0, low, CAIRN_SHUFFLE(vectors[kColumns > 2 ? 2 : 0], vectors[kColumns - 1], place));
+}
+
+/// Rows of few columns, whose vectors hold parts of several.
+template <int kColumns>
+void reduce_columns(bool largest, int64_t rows, float scale, const float* x, float* y) {
+  const auto reduce = [&](const auto* each, auto with) __attribute__((always_inline)) {
+    auto value = largest ? each[0] * scale : each[0];
+#pragma GCC unroll 4
+    for (int k = 1; k < kColumns; ++k) value = largest ? with(value, each[k] * scale) : value + each[k];
+    return value * scale;
+  };
+  int64_t row = 0;
+  for (; row + kFloats <= rows; row += kFloats) {
+    Floats read[kColumns], each[kColumns];
+    for (int k = 0; k < kColumns; ++k) read[k] = load(x + row * kColumns + k * kFloats);
+#pragma GCC unroll 4
+    for (int k = 0; k < kColumns; ++k) each[k] = column_of<kColumns>(read, k);
+    store(y + row, reduce(each, larger));
+  }
+  for (; row < rows; ++row)
+    y[row] = reduce(x + row * kColumns, [](float a, float b) { return a > b || a != a ? a : b; });
+}
+
 void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
+  if (c > 0 && c <= 4) {
+    constexpr std::array few{reduce_columns<1>, reduce_columns<2>, reduce_columns<3>, reduce_columns<4>};
+    return few[static_cast<size_t>(c - 1)](largest, rows, scale, x, y);
+  }
   constexpr int64_t kShort = 8 * kFloats;
   const auto same = [](Floats value) __attribute__((always_inline)) { return value; };
   int64_t row = 0;
