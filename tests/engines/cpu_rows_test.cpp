@@ -15,7 +15,7 @@ namespace {
 
 TEST(CpuRows, sums_and_finds_the_largest_of_rows_of_any_length) {
   const auto pool = make_pool(3);
-  for (int64_t c : {1, 2, 15, 16, 17, 31, 32, 33, 100, 768, 1000}) {
+  for (int64_t c : {1, 2, 3, 4, 15, 16, 17, 31, 32, 33, 100, 768, 1000}) {
     Random random(static_cast<unsigned>(c));
     for (const auto& [rows, scale] : {std::pair{9, 0.5f}, {9, 1.f}, {16, 0.5f}, {67, 0.5f}, {67, 1.f}, {67, -1.f}}) {
       const bool largest = scale != 0.5f;
@@ -56,6 +56,14 @@ TEST(CpuRows, reduces_axes_apart_from_each_other_one_after_the_other) {
       expect_reference_result(
           text, random, [](const auto& kernels) { EXPECT_EQ(kernels.find("fold"), std::string::npos) << kernels; });
     }
+}
+
+TEST(CpuRows, many_products_of_a_row_and_a_column_are_sums) {
+  std::mt19937_64 random(4);
+  expect_reference_result(
+      "module @m { func @main(%x: f32[200, 1, 50], %z: f32[200, 50, 1]) -> (%y: f32[200, 1, 1]) { "
+      "%y = matmul %x, %z return %y } }",
+      random, [](const auto& kernels) { EXPECT_EQ(kernels.find("tile"), std::string::npos) << kernels; });
 }
 
 TEST(CpuRows, spreads_and_copies_short_rows_bit_by_bit_and_nothing_beyond) {
