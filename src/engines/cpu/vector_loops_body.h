@@ -211,46 +211,60 @@ void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale
   }
 }
 
-// A NaN may be lost: it comes back with the sum of the powers.
-CAIRN_INLINE float top_of_row(int64_t c, const float* x) {
+// A NaN may be lost: it comes back with the sum of the powers. `read`: up to a vector at a position, as much as there is.
+template <class Read>
+CAIRN_INLINE float top_of(int64_t c, Read read) {
   const auto top = [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; };
-  const float least = -std::numeric_limits<float>::infinity();
-  Floats even = spread(least), odd = even;
+  Floats even = spread(-std::numeric_limits<float>::infinity()), odd = even;
   int64_t i = 0;
-  for (; i + 2 * kFloats <= c; i += 2 * kFloats) even = top(even, load(x + i)), odd = top(odd, load(x + i + kFloats));
-  if (i + kFloats <= c) even = top(even, load(x + i)), i += kFloats;
-  if (i < c) odd = top(odd, load_first(x + i, c - i, least));
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats)
+    even = top(even, read(i, kFloats)), odd = top(odd, read(i + kFloats, kFloats));
+  if (i + kFloats <= c) even = top(even, read(i, kFloats)), i += kFloats;
+  if (i < c) odd = top(odd, read(i, c - i));
   return over_lanes(top(even, odd), top);
 }
-
-void softmax_row(bool log, int64_t c, const float* x, float* y) {
-  const float most = top_of_row(c, x);
-  const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_below(value - most); };
-  if (log) {
-    const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
-    for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
-    return;
-  }
+/// Behind the first `count` lanes the least there is.
+CAIRN_INLINE Floats first_lanes_or_least(Floats value, int64_t count) {
+  Ints lane;
+  for (int i = 0; i < kFloats; ++i) lane[i] = i;
+  return choose(lane < static_cast<int32_t>(count), value, spread(-std::numeric_limits<float>::infinity()));
+}
+/// The softmax of what `read` gives; y may be what it reads. The last part of a vector stays in a register: a load of what a mask stored
+/// would wait for it.
+template <class Read>
+CAIRN_INLINE void softmax_of(int64_t c, Read read, float* y) {
+  const float most = top_of(c, read);
+  const auto power = [&](int64_t i, int64_t count) __attribute__((always_inline)) {
+    return exp_below(read(i, count) - most);
+  };
   int64_t i = 0;
-  Floats even{}, odd{};
+  Floats even{}, odd{}, rest{};
   for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
-    const Floats first = power(load(x + i)), second = power(load(x + i + kFloats));
+    const Floats first = power(i, kFloats), second = power(i + kFloats, kFloats);
     even += first, odd += second;
     store(y + i, first), store(y + i + kFloats, second);
   }
   if (i + kFloats <= c) {
-    const Floats value = power(load(x + i));
+    const Floats value = power(i, kFloats);
     even += value;
     store(y + i, value);
     i += kFloats;
   }
-  if (i < c) {
-    const Floats value = power(load_first(x + i, c - i, -std::numeric_limits<float>::infinity()));
-    odd += value;
-    store_first(y + i, c - i, value);
-  }
+  if (i < c) odd += rest = power(i, c - i);
   const float factor = 1.f / sum_of_lanes(even + odd);
-  for (i = 0; i < c; i += kFloats) put(y + i, c - i, take(y + i, c - i) * factor);
+  if (i < c) store_first(y + i, c - i, rest * factor);
+  for (int64_t k = 0; k < i; k += kFloats) store(y + k, load(y + k) * factor);
+}
+
+void softmax_row(bool log, int64_t c, const float* x, float* y) {
+  const auto read = [x](int64_t i, int64_t count) __attribute__((always_inline)) {
+    return count < kFloats ? load_first(x + i, count, -std::numeric_limits<float>::infinity()) : load(x + i);
+  };
+  if (!log) return softmax_of(c, read, y);
+  const float most = top_of(c, read);
+  const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_below(value - most); };
+  const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
+  for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
 }
 
 // The softmax of `lanes` adjacent columns, at most a vector of them.
@@ -318,8 +332,20 @@ void cross_entropy_row(int64_t c, const float* logits, const float* labels, int6
 }
 
 void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) {
-  for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
-  softmax_row(false, count, x, x);
+  const auto with = [&](auto finish) __attribute__((always_inline)) {
+    softmax_of(
+        count,
+        [=](int64_t i, int64_t many) __attribute__((always_inline)) {
+          const Floats value = finish(take(x + i, many) * scale, i, many);
+          return many < kFloats ? first_lanes_or_least(value, many) : value;
+        },
+        x);
+  };
+  if (mask)
+    with([=](Floats value, int64_t i, int64_t many)
+             __attribute__((always_inline)) { return value + take(mask + i, many); });
+  else
+    with([](Floats value, int64_t, int64_t) __attribute__((always_inline)) { return value; });
 }
 
 template <int kWidth>
