@@ -173,14 +173,14 @@ bool zeros_lose(const Match& m) {
 #define KERNEL_12 "%w = constant {value = f32[1, 1, 1, 2] (0.5, -1.5)} "
 #define KERNEL_23 "%w = constant {value = f32[2, 3] (0.5, -1.5, 1.0, 2.0, 0.25, -1.0)} "
 
-// Whether computed rows meet computed columns, so long that laying out columns as weights would take most of the time.
+// Whether computed rows meet computed columns, so long or so many that laying out columns as weights would take most of the time.
 bool is_long_dot(const Match& m) {
   constexpr int64_t kLeast = 256;
   const Type &a = m["a"]->type, &b = m["b"]->type;
   if (!wide_float(m.type().dtype) || !m.type().is_static() || !a.is_static() || !b.is_static()) return false;
   if (constant_of(m["a"]) || constant_of(m["b"])) return false;
   const std::vector<int64_t> sizes = m.type().shape.sizes(), from = a.shape.sizes();
-  return sizes.end()[-1] == 1 && sizes.end()[-2] == 1 && from.end()[-1] * from.end()[-2] >= kLeast;
+  return sizes.end()[-1] == 1 && sizes.end()[-2] == 1 && *element_count(from) >= kLeast;
 }
 
 Value* sum_of_products(Match& m) {
@@ -296,7 +296,7 @@ constexpr Rule kContractionRules[] = {
             "f32[2] (0.0, -2.0)} "
             "%p = mul %x, %k %y = add %p, %b return %y }"},
     {.name = "dot_as_sum",
-     .summary = "a product of a long row and a long column, both computed, is a sum of products",
+     .summary = "a product of a long row and a long column, both computed, or of many of them, is a sum of products",
      .pattern = "matmul(a, b)",
      .where = is_long_dot,
      .replace = sum_of_products,

@@ -47,6 +47,32 @@ TEST_F(CpuAttention, reads_heads_through_transposes) {
     return %y })");
 }
 
+TEST_F(CpuAttention, takes_numbers_that_scale_queries_and_keys_into_its_scale) {
+  expect_attention(R"((%q: f32[2, 3, 19, 8], %k: f32[2, 3, 23, 8], %v: f32[2, 3, 23, 12]) -> (%y: f32[2, 3, 19, 12]) {
+    %s = constant {value = f32[1] (0.6)}
+    %sq = mul %q, %s
+    %tk = transpose %k {permutation = [0, 1, 3, 2]}
+    %sk = mul %s, %tk
+    %a = matmul %sq, %sk
+    %p = softmax %a {axis = -1}
+    %y = matmul %p, %v
+    return %y })");
+}
+
+TEST_F(CpuAttention, turns_keys_whose_number_is_odd) {
+  for (const auto& [keys, depth] : {std::pair{49, 40}, {17, 16}, {100, 33}})
+    expect_attention(fmt::format(
+        R"((%q: f32[2, 19, {1}], %k: f32[2, {0}, {1}], %v: f32[2, {0}, 12], %m: f32[{0}]) -> (%y: f32[2, 19, 12]) {{
+    %s = constant {{value = f32[] (0.1)}}
+    %a = matmul %q, %k {{transpose_b = true}}
+    %c = mul %a, %s
+    %b = add %c, %m
+    %p = softmax %b {{axis = -1}}
+    %y = matmul %p, %v
+    return %y }})",
+        keys, depth));
+}
+
 TEST_F(CpuAttention, adds_a_mask_that_broadcasts) {
   expect_attention(
       R"((%q: f32[2, 3, 5, 16], %k: f32[2, 3, 33, 16], %v: f32[2, 3, 33, 16], %m: f32[2, 1, 1, 33]) -> (%y: f32[2, 3, 5, 16]) {

@@ -430,6 +430,10 @@ TEST_F(CpuGroups, planes_are_pooled_and_resized_without_transposes) {
        "1, 3, 7, 8"},
       {"avg_pool2d %t {window = [3, 3], strides = [2, 2], ceil_mode = true}", "1, 3, 6, 6", "1, 3, 3, 3"},
       {"avg_pool2d %t {window = [1, 9]}", "1, 3, 2, 4000", "1, 3, 2, 3992"},
+      {"max_pool2d %t {window = [2, 2], strides = [2, 2]}", "2, 30, 7, 7", "2, 30, 3, 3"},
+      {"max_pool2d %t {window = [5, 5], strides = [3, 3]}", "1, 5, 62, 62", "1, 5, 20, 20"},
+      {"avg_pool2d %t {window = [7, 3], strides = [2, 4], padding = same}", "1, 5, 9, 90", "1, 5, 5, 23"},
+      {"avg_pool2d %t {window = [2, 5], strides = [2, 5]}", "2, 3, 5, 17", "2, 3, 2, 3"},
       {"resize2d %t, %s {mode = nearest}", "2, 3, 7, 9", "2, 3, 14, 43"},
       {"resize2d %t, %s {mode = nearest, coordinates = half_pixel}", "1, 3, 28, 100", "1, 3, 14, 43"},
   };
@@ -460,6 +464,28 @@ TEST_F(CpuGroups, planes_are_pooled_and_resized_without_transposes) {
                  {*op == 'm' ? "max_pool of planes" : "average_pool of planes"});
   for (const Case& each : images) expect(each, "[0, 2, 3, 1]", "[0, 3, 1, 2]");
   for (const Case& each : volumes) expect(each, "[0, 2, 3, 4, 1]", "[0, 4, 1, 2, 3]");
+}
+
+TEST_F(CpuGroups, maxima_of_planes_keep_a_nan_wherever_it_is) {
+  for (int stride : {1, 2, 3}) {
+    const std::string text =
+        fmt::format(R"(module @m {{ func @main(%x: f32[1, 9, 50, 1]) -> (%y: f32[1, {0}, {1}, 1]) {{
+    %y = max_pool2d %x {{window = [3, 3], strides = [{2}, {2}]}}
+    return %y }} }})",
+                    6 / stride + 1, 47 / stride + 1, stride);
+    const auto model = Model::make(parse(text), {.threads = 1, .optimise = false});
+    for (int64_t at : {0, 49, 50, 223, 400, 449}) {
+      std::vector<float> values(450, 1.f);
+      values[static_cast<size_t>(at)] = std::nanf("");
+      const Tensor y = model->run(std::vector<Tensor>{Tensor::of<float>(kF32, {1, 9, 50, 1}, values)})[0];
+      for (int64_t i = 0; i < y.count(); ++i) {
+        const int64_t width = 47 / stride + 1, row = i / width * stride, column = i % width * stride;
+        const int64_t down = at / 50 - row, along = at % 50 - column;
+        const bool inside = down >= 0 && down < 3 && along >= 0 && along < 3;
+        EXPECT_EQ(std::isnan(y.values<float>()[static_cast<size_t>(i)]), inside) << stride << " " << at << " " << i;
+      }
+    }
+  }
 }
 
 TEST_F(CpuGroups, what_normalises_rows_is_one_step) {

@@ -15,29 +15,55 @@ namespace {
 
 TEST(CpuRows, sums_and_finds_the_largest_of_rows_of_any_length) {
   const auto pool = make_pool(3);
-  for (int64_t c : {1, 2, 15, 16, 17, 31, 32, 33, 100, 768, 1000}) {
+  for (int64_t c : {1, 2, 3, 4, 15, 16, 17, 31, 32, 33, 100, 768, 1000}) {
     Random random(static_cast<unsigned>(c));
-    for (const auto& [rows, largest] : {std::pair{9, false}, {9, true}, {16, false}, {67, false}, {67, true}}) {
+    for (const auto& [rows, scale] : {std::pair{9, 0.5f}, {9, 1.f}, {16, 0.5f}, {67, 0.5f}, {67, 1.f}, {67, -1.f}}) {
+      const bool largest = scale != 0.5f;
       const auto x = random.floats(rows * c);
       std::vector<double> expected;
       std::vector<float> singles;
       for (int64_t row = 0; row < rows; ++row) {
         const auto first = x.begin() + row * c;
         Guarded alone(1);  // the bits of a row do not depend on the rows beside it
-        reduce_rows(serial_executor(), largest, 1, c, 0.5f, &*first, alone.data());
+        reduce_rows(serial_executor(), largest, 1, c, scale, &*first, alone.data());
         singles.push_back(alone.data()[0]);
-        expected.push_back(largest ? *std::max_element(first, first + c)
-                                   : 0.5 * std::accumulate(first, first + c, 0.0));
+        expected.push_back(scale < 0 ? *std::min_element(first, first + c)
+                           : largest ? *std::max_element(first, first + c)
+                                     : 0.5 * std::accumulate(first, first + c, 0.0));
       }
       Guarded one(rows), three(rows);
-      reduce_rows(serial_executor(), largest, rows, c, 0.5f, x.data(), one.data());
-      reduce_rows(*pool, largest, rows, c, 0.5f, x.data(), three.data());
+      reduce_rows(serial_executor(), largest, rows, c, scale, x.data(), one.data());
+      reduce_rows(*pool, largest, rows, c, scale, x.data(), three.data());
       EXPECT_LT(worst_difference(one.values(), expected, 1), 5e-6) << c;
       EXPECT_EQ(one.values(), three.values());
       EXPECT_EQ(one.values(), singles);
       EXPECT_TRUE(one.intact() && three.intact());
     }
   }
+}
+
+TEST(CpuRows, reduces_axes_apart_from_each_other_one_after_the_other) {
+  std::mt19937_64 random(3);
+  for (const char* op : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"})
+    for (const auto& [x, axes, y] : {std::array{"12, 33, 50", "0, 2", "33"},
+                                     {"5, 1, 9, 6, 40", "0, 1, 3", "9, 40"},
+                                     {"700, 3, 20", "0, 2", "3"},
+                                     {"7, 2, 3, 5, 64", "0, 2, 4", "2, 5"},
+                                     {"6, 30, 40", "1", "6, 40"}}) {
+      const std::string text = fmt::format(
+          "module @m {{ func @main(%x: f32[{}]) -> (%y: f32[{}]) {{ %y = {} %x {{axes = [{}]}} return %y }} }}", x, y,
+          op, axes);
+      expect_reference_result(
+          text, random, [](const auto& kernels) { EXPECT_EQ(kernels.find("fold"), std::string::npos) << kernels; });
+    }
+}
+
+TEST(CpuRows, many_products_of_a_row_and_a_column_are_sums) {
+  std::mt19937_64 random(4);
+  expect_reference_result(
+      "module @m { func @main(%x: f32[200, 1, 50], %z: f32[200, 50, 1]) -> (%y: f32[200, 1, 1]) { "
+      "%y = matmul %x, %z return %y } }",
+      random, [](const auto& kernels) { EXPECT_EQ(kernels.find("tile"), std::string::npos) << kernels; });
 }
 
 TEST(CpuRows, spreads_and_copies_short_rows_bit_by_bit_and_nothing_beyond) {

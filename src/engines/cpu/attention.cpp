@@ -69,12 +69,29 @@ Dims permuted(const Dims& values, const Dims& permutation) {
   return result;
 }
 
-std::optional<View> view_of(const Value* value, Attention& attention, const Surroundings& around) {
+/// The value that a number multiplies to make this one of q or k; the number becomes part of the scale.
+const Value* through_numbers(const Value* value, Attention& attention, const Surroundings& around) {
+  for (const Node* node = own_producer(value, around); node && node->is("mul"); node = own_producer(value, around)) {
+    const size_t at = number_of(node->inputs[1]) ? 0 : 1;
+    const auto number = number_of(node->inputs[1 - at]);
+    if (!number || !is_f32(value) || node->inputs[at]->type != value->type) return value;
+    attention.scale = static_cast<float>(attention.scale * *number);
+    attention.nodes.push_back(node);
+    value = node->inputs[at];
+  }
+  return value;
+}
+
+std::optional<View> view_of(const Value* value, Attention& attention, const Surroundings& around, bool scaled) {
+  const auto below = [&](const Value* at) {
+    if (scaled) at = through_numbers(at, attention, around);
+    return through_casts(at, attention, around, false);
+  };
   View view;
-  value = through_casts(value, attention, around, false);
+  value = below(value);
   const Node* producer = own_producer(value, around);
   const bool moved = producer && producer->is("transpose");
-  view.base = moved ? through_casts(producer->inputs[0], attention, around, false) : value;
+  view.base = moved ? below(producer->inputs[0]) : value;
   view.dims = value->type.shape.sizes();
   view.strides = strides_of(view.base->type.shape.sizes());
   if (moved) {
@@ -150,8 +167,8 @@ std::optional<Attention> match(const Node& softmax, const Surroundings& around) 
     return std::nullopt;
   a.nodes.push_back(first);
   a.nodes.push_back(second);
-  const auto q = view_of(first->inputs[0], a, around), k = view_of(first->inputs[1], a, around),
-             v = view_of(second->inputs[1], a, around);
+  const auto q = view_of(first->inputs[0], a, around, true), k = view_of(first->inputs[1], a, around, true),
+             v = view_of(second->inputs[1], a, around, false);
   if (!q || !k || !v) return std::nullopt;
   a.q = *q, a.k = *k, a.v = *v;
   if (first->attr().boolean("transpose_b")) transpose_last(a.k);

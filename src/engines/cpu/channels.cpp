@@ -32,7 +32,7 @@ void reduce_narrow(Form form, bool largest, int64_t rows, int64_t step, float sc
     const int64_t before = row > 0, many = std::min(rows - row, kRows);
     for (int64_t i = 0; i < many; ++i) widen(form, count, x + (row + i) * step, wide + (before + i) * count);
     row += many;
-    vector_loops().reduce_channels(largest, before + many, count, row == rows ? scale : 1.f, wide,
+    vector_loops().reduce_channels(largest, before + many, count, row == rows || largest ? scale : 1.f, wide,
                                    row == rows ? y : wide, 0, count);
   }
 }
@@ -79,8 +79,8 @@ size_t reduce_workspace(int64_t outer, int64_t middle, int64_t c) {
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const void* x, float* y, float* workspace, Form form) {
   if (folds_rows(outer, middle, c)) {
-    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, 1.f, x, workspace, workspace + c * kFolded,
-                  form);
+    reduce_middle(executor, largest, 1, middle / kFolded, c * kFolded, largest ? scale : 1.f, x, workspace,
+                  workspace + c * kFolded, form);
     vector_loops().reduce_channels(largest, kFolded, c, scale, workspace, y, 0, c);
     return;
   }
@@ -90,7 +90,7 @@ void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t midd
     const int64_t slice = i % slices, part = i / slices % parts, o = i / slices / parts;
     const int64_t first = middle * part / parts, last = middle * (part + 1) / parts;
     const int64_t begin = slice * kSlice, end = std::min(c, begin + kSlice), at = (o * middle + first) * c;
-    const float factor = parts == 1 ? scale : 1.f;
+    const float factor = parts == 1 || largest ? scale : 1.f;
     float* const result = to + (o * parts + part) * c;
     if (is_narrow(form))
       reduce_narrow(form, largest, last - first, c, factor, static_cast<const uint16_t*>(x) + at + begin, end - begin,

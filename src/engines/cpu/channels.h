@@ -9,7 +9,8 @@
 
 namespace cairn {
 
-/// y[o, c] = sum (times `scale`) or maximum of x[o, :, c], whose elements have this form. `workspace`: reduce_workspace() bytes.
+/// y[o, c] = sum (times `scale`) or maximum (where `scale` is -1, minimum) of x[o, :, c], whose elements have this form. `workspace`:
+/// reduce_workspace() bytes.
 void reduce_middle(Executor& executor, bool largest, int64_t outer, int64_t middle, int64_t c, float scale,
                    const void* x, float* y, float* workspace, Form form = Form::floats);
 /// Whether many rows of few channels are reduced as fewer rows of more channels (kFolded rows in one).
@@ -29,7 +30,7 @@ struct SumOfBytes {
 /// y[o, c] of x[o, :, c].
 void sum_bytes(Executor& executor, const SumOfBytes& sum, const void* x, float* y);
 
-/// y[row] = sum (times `scale`) or maximum of x[row, :].
+/// y[row] = sum (times `scale`) or maximum (where `scale` is -1, minimum) of x[row, :].
 void reduce_rows(Executor& executor, bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
 
 /// Rows of so many elements of these forms. Where one has 16 bits, `scratch` has scratch_floats() for each worker.

@@ -165,16 +165,17 @@ void round_to_halves(int64_t count, float* values) {
 void pack_float_rows(const float* from, int64_t rows, int64_t row_step, int64_t columns, int64_t column_step,
                      int64_t width, float* to) {
   constexpr int64_t kBlock = 16;  // rows whose lines stay in the first-level cache while columns are transposed
-  int64_t first = 0;
-  if (const auto transpose = vector_loops().transpose; transpose && row_step == 1 && columns == width) {
-    first = rows / kLanes * kLanes;
-    for (int64_t o = 0; o < columns; o += kLanes)
-      for (int64_t row = 0; row < first; row += kLanes)
-        transpose(from + row + o * column_step, column_step, to + row * width + o, width);
-  }
-  for (int64_t block = first; block < rows; block += kBlock) {
+  const auto transpose = vector_loops().transpose;
+  const bool in_squares = transpose && row_step == 1 && rows >= kLanes && columns >= kLanes;
+  if (column_step == 1 && columns == width) return vector_loops().copy_rows(rows, width, from, row_step, to);
+  for (int64_t o = 0; in_squares && o < columns; o += kLanes)  // the last of them overlap those before
+    for (int64_t row = 0; row < rows; row += kLanes) {
+      const int64_t column = std::min(o, columns - kLanes), at = std::min(row, rows - kLanes);
+      transpose(from + at + column * column_step, column_step, to + at * width + column, width);
+    }
+  for (int64_t block = 0; block < rows; block += kBlock) {
     const int64_t end = std::min(rows, block + kBlock);
-    for (int64_t o = 0; column_step != 1 && o < columns; ++o)
+    for (int64_t o = 0; column_step != 1 && !in_squares && o < columns; ++o)
       for (int64_t row = block; row < end; ++row) to[row * width + o] = from[row * row_step + o * column_step];
     for (int64_t row = block; row < end; ++row) {
       if (column_step == 1)

@@ -3,8 +3,7 @@
 #include <cstring>
 
 #include "engines/cpu/groups.h"
-#include "engines/cpu/resample.h"
-#include "engines/cpu/slides.h"
+#include "engines/cpu/plane_pool.h"
 #include "engines/cpu/vector_loops.h"
 #include "ops/image.h"
 #include "ops/kernels.h"
@@ -12,9 +11,6 @@
 namespace cairn {
 
 namespace {
-
-constexpr int64_t kLongestRow = 4096, kMostRows = 64;  // floats of a row with its borders, rows of a window
-constexpr int64_t kMostTogether = 16;                  // rows
 
 // [n, c, h, w] to [n, h, w, c], and back.
 bool moves_channels(const Node& node, bool last) {
@@ -27,68 +23,6 @@ bool moves_channels(const Node& node, bool last) {
     if ((found < 0 ? found + rank : found) != from) return false;
   }
   return rank > 2;
-}
-
-/// Pooled planes, and the windows' parts inside them for each place along each dim.
-struct PlanePool {
-  SlideSpec spec;
-  std::vector<Inside> slices, rows;
-  std::vector<float> counts;  // mean: the columns of a window, for each column of the result
-
-  explicit PlanePool(const Node& node) : spec(pooling_of(node)) {
-    const SlideSpec& s = spec;
-    for (int64_t z = 0; z < s.od; ++z)
-      slices.push_back(inside_of(z, s.kd, s.stride_d, s.dilation_d, s.pad_front, s.d, s.pad_back));
-    for (int64_t y = 0; y < s.oh; ++y)
-      rows.push_back(inside_of(y, s.kh, s.stride_h, s.dilation_h, s.pad_top, s.h, s.pad_bottom));
-    if (s.work == WindowWork::maximum) return;
-    for (int64_t x = 0; x < s.ow; ++x)
-      counts.push_back(
-          static_cast<float>(counted(inside_of(x, s.kw, s.stride_w, s.dilation_w, s.pad_left, s.w, s.pad_right))));
-  }
-  int64_t counted(const Inside& along) const { return spec.count_padding ? along.padded : along.count; }
-};
-
-/// Of a row with its borders, as RowPool::columns.
-int64_t row_with_borders(const SlideSpec& s) {
-  const int64_t reach = (s.ow - 1) * s.stride_w + (s.kw - 1) * s.dilation_w + 1;
-  return std::max(s.pad_left + s.w, reach) + kLanes * s.stride_w;
-}
-
-// Rows [first, last) of the result, counted over all planes. Several go down before they go along: to read at once what was
-// just written at other places would wait for it.
-void pool_plane_rows(const PlanePool& pool, int64_t first, int64_t last, const float* x, float* y) {
-  const SlideSpec& s = pool.spec;
-  const VectorLoops& loops = vector_loops();
-  const RowPool row{s.work == WindowWork::maximum,
-                    s.w,
-                    s.pad_left,
-                    row_with_borders(s),
-                    s.kw,
-                    s.dilation_w,
-                    s.stride_w,
-                    s.ow,
-                    pool.counts.data()};
-  float padded[kLongestRow], counts[kMostTogether];
-  const int64_t most = std::min(kMostTogether, kLongestRow / row.columns);
-  for (int64_t start = first, many = 0; start < last; start += many) {
-    many = std::min(most, last - start);
-    for (int64_t i = 0; i < many; ++i) {
-      const int64_t number = start + i, slice = number / s.oh;
-      const Inside& slices = pool.slices[static_cast<size_t>(slice % s.od)];
-      const Inside& rows = pool.rows[static_cast<size_t>(number % s.oh)];
-      const float* plane = x + slice / s.od * s.pixels();
-      const float* from[kMostRows];
-      int64_t count = 0;
-      for (int64_t d = 0; d < slices.count; ++d)
-        for (int64_t h = 0; h < rows.count; ++h)
-          from[count++] = plane + ((slices.first + d * s.dilation_d) * s.h + rows.first + h * s.dilation_h) * s.w;
-      loops.pool_down(row, from, count, padded + i * row.columns);
-      counts[i] = static_cast<float>(pool.counted(slices) * pool.counted(rows));
-    }
-    for (int64_t i = 0; i < many; ++i)
-      loops.pool_along(row, counts[i], padded + i * row.columns, y + (start + i) * s.ow);
-  }
 }
 
 std::unique_ptr<Step> make_plane_pool(PlanePool pool) {
@@ -164,14 +98,14 @@ Refusal refuses_planes(const Group& group) {
   if (count_of(node->result()->type.shape.sizes()) == 0) return "has no elements";
   if (resizes_nearest(*node)) return std::nullopt;
   const SlideSpec spec = pooling_of(*node);
-  if (spec.kd * spec.kh > kMostRows) return fmt::format("windows have more than {} rows", kMostRows);
-  if (row_with_borders(spec) > kLongestRow) return fmt::format("rows are longer than {}", kLongestRow);
+  if (spec.kd * spec.kh > kMostPlaneRows) return fmt::format("windows have more than {} rows", kMostPlaneRows);
+  if (PlanePool(spec).columns > kMostPlaneColumns) return fmt::format("rows are longer than {}", kMostPlaneColumns);
   return std::nullopt;
 }
 
 std::unique_ptr<Step> make_planes(const Group& group, MakeContext&) {
   const Node& node = *operator_of(group);
-  return is_pooling(node) ? make_plane_pool(PlanePool(node)) : make_plane_resize(group, node);
+  return is_pooling(node) ? make_plane_pool(PlanePool(pooling_of(node))) : make_plane_resize(group, node);
 }
 
 }  // namespace cairn

@@ -34,10 +34,15 @@ Rows rows_of(const Node& node) {
   return {count_between(dims, 0, axis), dims[axis], count_between(dims, axis + 1, dims.size())};
 }
 
-// Reductions of adjacent axes, with x seen as [outer, middle, inner].
-struct Middle {
+// A reduction with x seen as [outer, middle, inner].
+struct Stage {
   int64_t outer = 1, middle = 1, inner = 1;
-  bool largest = false;
+  int64_t count() const { return outer * inner; }
+};
+// Reductions of axes: those next to each other in one stage, the last of x first.
+struct Stages {
+  std::vector<Stage> all;
+  bool largest = false;  // or the smallest, where the scale is -1
   float scale = 1;
   int64_t zero = 0;  // point of bytes
   Form form = Form::floats, result = Form::floats;
@@ -62,38 +67,56 @@ const Node* expanded_bytes(const Group& group) {
   return both && one_number(first.inputs[1]) && one_number(first.inputs[2]) ? &first : nullptr;
 }
 
-std::variant<Middle, std::string> read_reduction(const Group& group) {
+std::vector<Stage> stages_of(const Node& node) {
+  const Dims dims = sizes(node.inputs[0]);
+  const std::vector<bool> reduced = reduced_axes(node);
+  std::vector<Stage> stages;
+  int64_t left = 1;  // elements that stay behind the axes
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (dims[i] == 1) continue;
+    if (!reduced[i]) {
+      left *= dims[i];
+    } else if (!stages.empty() && stages.back().inner == left) {
+      stages.back().middle *= dims[i];
+    } else {
+      stages.push_back({1, dims[i], left});
+    }
+    for (Stage& stage : stages)
+      if (&stage != &stages.back() || !reduced[i]) stage.outer *= dims[i];
+  }
+  if (stages.empty()) stages.push_back({1, 1, left});
+  return stages;
+}
+
+std::variant<Stages, std::string> read_reduction(const Group& group) {
   const Node* bytes = expanded_bytes(group);
   const auto found = bytes ? std::nullopt : as_rounded(group);
   if (!bytes && (!found || !found->node->op->has(kReduction))) return "is another operation";
   if (auto reason = bytes ? std::nullopt : not_floats(group)) return *reason;
   const Node& node = bytes ? group.last() : *found->node;
-  Middle middle;
-  middle.form = bytes ? form_of(bytes->inputs[0]->type.dtype) : form_in(group, node.inputs[0]);
-  middle.result = form_of(group.outputs[0]->type.dtype);
-  middle.largest = node.is("reduce_max");
-  if (bytes && middle.largest) return "takes sums of bytes";
-  if (!middle.largest && !node.is("reduce_mean") && !node.is("reduce_sum")) return "is another reduction";
-  const Dims dims = sizes(node.inputs[0]);
-  const std::vector<bool> reduced = reduced_axes(node);
-  size_t first = 0, last = dims.size();
-  const auto stays = [&](size_t axis) { return !reduced[axis] && dims[axis] != 1; };
-  while (first < dims.size() && !reduced[first]) middle.outer *= dims[first++];
-  while (last > first && !reduced[last - 1]) middle.inner *= dims[--last];
-  for (size_t i = first; i < last; ++i) {
-    if (stays(i)) return "axes are not neighbours";
-    middle.middle *= dims[i];
-  }
-  if (middle.inner < 8 && middle.inner != 1 && !folds_rows(middle.outer, middle.middle, middle.inner))
+  const bool smallest = node.is("reduce_min");
+  Stages stages;
+  stages.largest = node.is("reduce_max") || smallest;
+  stages.form = bytes ? form_of(bytes->inputs[0]->type.dtype) : form_in(group, node.inputs[0]);
+  stages.result = form_of(group.outputs[0]->type.dtype);
+  if (bytes && stages.largest) return "takes sums of bytes";
+  if (!stages.largest && !node.is("reduce_mean") && !node.is("reduce_sum")) return "is another reduction";
+  stages.all = stages_of(node);
+  const bool narrow = is_narrow(stages.form) || is_narrow(stages.result);
+  if (stages.all.size() > 1 && (narrow || bytes)) return "axes are not neighbours";
+  int64_t elements = 1;
+  for (const Stage& each : stages.all) elements *= each.middle;
+  if (elements == 0) return "nothing to reduce";
+  const Stage& first = stages.all.front();
+  if (first.inner < 8 && first.inner != 1 && !folds_rows(first.outer, first.middle, first.inner))
     return "few innermost elements stay";
-  if (middle.middle == 0) return "nothing to reduce";
-  if (middle.inner == 1 && (is_narrow(middle.form) || is_narrow(middle.result)))
-    return "rows of 16 bits have their own kernel";
-  if (bytes && (middle.inner == 1 || middle.middle > SumOfBytes::kMost)) return "takes floats";
-  if (node.is("reduce_mean")) middle.scale = 1.f / static_cast<float>(middle.middle);
+  if (first.inner == 1 && narrow) return "rows of 16 bits have their own kernel";
+  if (bytes && (first.inner == 1 || first.middle > SumOfBytes::kMost)) return "takes floats";
+  if (smallest) stages.scale = -1;
+  if (node.is("reduce_mean")) stages.scale = 1.f / static_cast<float>(elements);
   if (bytes)
-    middle.scale *= *one_number(bytes->inputs[1]), middle.zero = static_cast<int64_t>(*one_number(bytes->inputs[2]));
-  return middle;
+    stages.scale *= *one_number(bytes->inputs[1]), stages.zero = static_cast<int64_t>(*one_number(bytes->inputs[2]));
+  return stages;
 }
 
 // A reduction of any axes: the offset of each result's first element, and the offsets of its elements relative to that.
@@ -154,33 +177,43 @@ std::function<void(const StepArgs&)> fold_numbers(const Node& node, Fold fold) {
 }  // namespace
 
 Refusal refuses_reduction(const Group& group) {
-  const auto middle = read_reduction(group);
-  if (auto* reason = std::get_if<std::string>(&middle)) return *reason;
+  const auto stages = read_reduction(group);
+  if (auto* reason = std::get_if<std::string>(&stages)) return *reason;
   return std::nullopt;
 }
 
 std::unique_ptr<Step> make_reduction(const Group& group, MakeContext&) {
-  const Middle m = std::get<Middle>(read_reduction(group));
-  if (is_byte(m.form)) {
-    const SumOfBytes sum{m.outer, m.middle, m.inner, m.zero, m.scale, m.form == Form::signed_bytes};
+  const Stages s = std::get<Stages>(read_reduction(group));
+  const Stage first = s.all.front();
+  if (is_byte(s.form)) {
+    const SumOfBytes sum{first.outer, first.middle, first.inner, s.zero, s.scale, s.form == Form::signed_bytes};
     const size_t x = index_of(group, group.nodes.front()->inputs[0]);
     return call("reduce bytes",
                 [=](const StepArgs& args) { sum_bytes(args.executor, sum, args.inputs[x], output(args)); });
   }
-  if (m.inner == 1)
-    return call("reduce_rows", [=](const StepArgs& args) {
-      reduce_rows(args.executor, m.largest, m.outer, m.middle, m.scale, input(args, 0), output(args));
-    });
-  const int64_t count = m.outer * m.inner;
-  const size_t made = is_narrow(m.result) ? whole_lines(static_cast<size_t>(count) * sizeof(float)) : 0;
+  const auto kept = [](int64_t floats) { return whole_lines(static_cast<size_t>(floats) * sizeof(float)); };
+  size_t between = is_narrow(s.result) ? kept(s.all.back().count()) : 0, needed = 0;  // what stages make for the next
+  for (const Stage& each : s.all) {
+    if (&each != &s.all.back()) between += kept(each.count());
+    if (each.inner > 1) needed = std::max(needed, reduce_workspace(each.outer, each.middle, each.inner));
+  }
   const auto run = [=](const StepArgs& args) {
-    auto* const workspace = static_cast<char*>(args.workspace);
-    float* const y = made ? reinterpret_cast<float*>(workspace) : output(args);
-    reduce_middle(args.executor, m.largest, m.outer, m.middle, m.inner, m.scale, args.inputs[0], y,
-                  reinterpret_cast<float*>(workspace + made), m.form);
-    if (made) narrow(m.result, count, y, args.outputs[0]);
+    auto* workspace = static_cast<char*>(args.workspace);
+    auto* const scratch = reinterpret_cast<float*>(workspace + between);
+    const void* x = args.inputs[0];
+    for (const Stage& each : s.all) {
+      const bool last = &each == &s.all.back();
+      float* const y = last && !is_narrow(s.result) ? output(args) : reinterpret_cast<float*>(workspace);
+      const float scale = last || s.largest ? s.scale : 1.f;
+      if (each.inner == 1)
+        reduce_rows(args.executor, s.largest, each.outer, each.middle, scale, static_cast<const float*>(x), y);
+      else
+        reduce_middle(args.executor, s.largest, each.outer, each.middle, each.inner, scale, x, y, scratch, s.form);
+      x = y, workspace += kept(each.count());
+    }
+    if (is_narrow(s.result)) narrow(s.result, s.all.back().count(), static_cast<const float*>(x), args.outputs[0]);
   };
-  return call("reduce", run, {.workspace = made + reduce_workspace(m.outer, m.middle, m.inner)});
+  return call(first.inner == 1 && s.all.size() == 1 ? "reduce_rows" : "reduce", run, {.workspace = between + needed});
 }
 
 Refusal refuses_fold(const Group& group) {

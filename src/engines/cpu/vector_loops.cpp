@@ -8,12 +8,11 @@
 #include "ops/special.h"
 #include "support/target.h"
 
-#define CAIRN_LOOPS(transpose)                                                                        \
-  constexpr VectorLoops kLoops = {execute,     reduce_channels, reduce_rows,       layer_norm_row,    \
-                                  softmax_row, softmax_columns, cross_entropy_row, softmax_of_scores, \
-                                  spread_rows, copy_rows,       copy_rows_at,      arg_columns,       \
-                                  arg_row,     pool_down,       pool_along,        pick,              \
-                                  interleave,  truncate,        every_second,      transpose};
+#define CAIRN_LOOPS(transpose)                                                                                        \
+  constexpr VectorLoops kLoops = {execute,         reduce_channels,   reduce_rows,       layer_norm_row, softmax_row, \
+                                  softmax_columns, cross_entropy_row, softmax_of_scores, spread_rows,    copy_rows,   \
+                                  copy_rows_at,    arg_columns,       arg_row,           pick,           interleave,  \
+                                  truncate,        every_second,      transpose};
 
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 

@@ -24,19 +24,11 @@ inline constexpr float kMostAngle = 12000.f;
 bool is_one_by_one(ElementOp op, float x);
 float one_by_one(ElementOp op, float x, float y);
 
-/// How rows of planes are pooled: first over the rows of windows, column by column, into a row with borders, then over the
-/// `taps` of each window in that.
-struct RowPool {
-  bool largest;                  // or the mean
-  int64_t width, left, columns;  // floats of a row, of the border before it, with both borders and kLanes * stride more
-  int64_t taps, dilation, stride, made;
-  const float* counts;  // mean: columns of a window, for each result
-};
-
 struct VectorLoops {
   /// Executes any operation on a whole tile; positions beyond its count have arbitrary content.
   void (*execute)(ElementOp op, float low, float high, const float* a, const float* b, const float* c, float* to);
-  /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order.
+  /// Reduces channels [first, last) of x [middle, c] with four partial sums in a fixed order; `scale` of the largest: 1, or -1 for
+  /// the smallest.
   void (*reduce_channels)(bool largest, int64_t middle, int64_t c, float scale, const float* x, float* y, int64_t first,
                           int64_t last);
   void (*reduce_rows)(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y);
@@ -60,9 +52,6 @@ struct VectorLoops {
   void (*arg_columns)(bool most, int64_t size, int64_t inner, int64_t lanes, const float* x, int32_t* places);
   /// The same of a row.
   int64_t (*arg_row)(bool most, int64_t c, const float* x);
-  void (*pool_down)(const RowPool& pool, const float* const* rows, int64_t count, float* padded);
-  /// `rows`: mean: rows of the window.
-  void (*pool_along)(const RowPool& pool, float rows, const float* padded, float* y);
   /// to[i] = from[places[i]], places below `size` that never fall, with kLanes more behind the last.
   void (*pick)(int64_t count, const int32_t* places, const float* from, int64_t size, float* to);
   /// to[i * columns + k] = from[k * step + i] for up to kMostInterleaved columns.

@@ -29,11 +29,11 @@ void reduce_channels(bool largest, int64_t middle, int64_t c, float scale, const
     for (int64_t i = 0; i < middle; ++i) {
       const float* from = x + i * c + at;
       const Floats value = i * c <= whole ? load(from) : load_first(from, count);
-      part[i & 3] = largest ? larger(part[i & 3], value) : part[i & 3] + value;
+      part[i & 3] = largest ? larger(part[i & 3], value * scale) : part[i & 3] + value;
     }
     Floats all = largest ? larger(larger(part[0], part[1]), larger(part[2], part[3]))
                          : (part[0] + part[1]) + (part[2] + part[3]);
-    put(y + at, count, largest ? all : all * scale);
+    put(y + at, count, all * scale);
   }
 }
 
@@ -127,20 +127,58 @@ CAIRN_INLINE float sum_row(int64_t c, const float* x, float other, Term term) {
   return sum_of_lanes(even);
 }
 
-CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x) {
+/// `sign`: 1, or -1 for the smallest, whose sign then changes.
+CAIRN_INLINE Floats largest_lanes_of_row(int64_t c, const float* x, float sign) {
   const float least = -std::numeric_limits<float>::infinity();
   Floats part[4];
   for (int k = 0; k < 4; ++k) part[k] = spread(least);
   int64_t i = 0;
   for (; i + 4 * kFloats <= c; i += 4 * kFloats)
-    for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats));
-  for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i));
-  if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least));
+    for (int k = 0; k < 4; ++k) part[k] = larger(part[k], load(x + i + k * kFloats) * sign);
+  for (; i + kFloats <= c; i += kFloats) part[0] = larger(part[0], load(x + i) * sign);
+  if (i < c) part[1] = larger(part[1], load_first(x + i, c - i, least * sign) * sign);
   return larger(larger(part[0], part[1]), larger(part[2], part[3]));
 }
-CAIRN_INLINE float largest_of_row(int64_t c, const float* x) { return largest_of_lanes(largest_lanes_of_row(c, x)); }
+
+/// Lane i is element i * kColumns + column of the vectors one after another.
+template <int kColumns>
+CAIRN_INLINE Floats column_of(const Floats* vectors, int column) {
+  Ints place, half;
+  for (int lane = 0; lane < kFloats; ++lane) {
+    place[lane] = (lane * kColumns + column) % (2 * kFloats);
+    half[lane] = (lane * kColumns + column) / (2 * kFloats);
+  }
+  const Floats low = CAIRN_SHUFFLE(vectors[0], vectors[kColumns > 1], place);
+  if constexpr (kColumns <= 2) return low;
+  return choose(half == 0, low, CAIRN_SHUFFLE(vectors[kColumns > 2 ? 2 : 0], vectors[kColumns - 1], place));
+}
+
+/// Rows of few columns, whose vectors hold parts of several.
+template <int kColumns>
+void reduce_columns(bool largest, int64_t rows, float scale, const float* x, float* y) {
+  const auto reduce = [&](const auto* each, auto with) __attribute__((always_inline)) {
+    auto value = largest ? each[0] * scale : each[0];
+#pragma GCC unroll 4
+    for (int k = 1; k < kColumns; ++k) value = largest ? with(value, each[k] * scale) : value + each[k];
+    return value * scale;
+  };
+  int64_t row = 0;
+  for (; row + kFloats <= rows; row += kFloats) {
+    Floats read[kColumns], each[kColumns];
+    for (int k = 0; k < kColumns; ++k) read[k] = load(x + row * kColumns + k * kFloats);
+#pragma GCC unroll 4
+    for (int k = 0; k < kColumns; ++k) each[k] = column_of<kColumns>(read, k);
+    store(y + row, reduce(each, larger));
+  }
+  for (; row < rows; ++row)
+    y[row] = reduce(x + row * kColumns, [](float a, float b) { return a > b || a != a ? a : b; });
+}
 
 void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float* x, float* y) {
+  if (c > 0 && c <= 4) {
+    constexpr std::array few{reduce_columns<1>, reduce_columns<2>, reduce_columns<3>, reduce_columns<4>};
+    return few[static_cast<size_t>(c - 1)](largest, rows, scale, x, y);
+  }
   constexpr int64_t kShort = 8 * kFloats;
   const auto same = [](Floats value) __attribute__((always_inline)) { return value; };
   int64_t row = 0;
@@ -148,12 +186,14 @@ void reduce_rows(bool largest, int64_t rows, int64_t c, float scale, const float
     Floats each[kFloats];
     for (int64_t i = 0; i < kFloats; ++i) {
       const float* from = x + (row + i) * c;
-      each[i] = largest ? largest_lanes_of_row(c, from) : sums_of_short_row(c, from, 0.f, same);
+      each[i] = largest ? largest_lanes_of_row(c, from, scale) : sums_of_short_row(c, from, 0.f, same);
     }
-    store(y + row, largest ? over_lanes_of_each(each, LargerOf()) : over_lanes_of_each(each, SumOf()) * scale);
+    store(y + row, (largest ? over_lanes_of_each(each, LargerOf()) : over_lanes_of_each(each, SumOf())) * scale);
   }
-  for (; row < rows; ++row)
-    y[row] = largest ? largest_of_row(c, x + row * c) : sum_row(c, x + row * c, 0.f, same) * scale;
+  for (; row < rows; ++row) {
+    const float* from = x + row * c;
+    y[row] = (largest ? largest_of_lanes(largest_lanes_of_row(c, from, scale)) : sum_row(c, from, 0.f, same)) * scale;
+  }
 }
 
 void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale, const float* offset, float* y) {
@@ -171,46 +211,60 @@ void layer_norm_row(int64_t c, float epsilon, const float* x, const float* scale
   }
 }
 
-// A NaN may be lost: it comes back with the sum of the powers.
-CAIRN_INLINE float top_of_row(int64_t c, const float* x) {
+// A NaN may be lost: it comes back with the sum of the powers. `read`: up to a vector at a position, as much as there is.
+template <class Read>
+CAIRN_INLINE float top_of(int64_t c, Read read) {
   const auto top = [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; };
-  const float least = -std::numeric_limits<float>::infinity();
-  Floats even = spread(least), odd = even;
+  Floats even = spread(-std::numeric_limits<float>::infinity()), odd = even;
   int64_t i = 0;
-  for (; i + 2 * kFloats <= c; i += 2 * kFloats) even = top(even, load(x + i)), odd = top(odd, load(x + i + kFloats));
-  if (i + kFloats <= c) even = top(even, load(x + i)), i += kFloats;
-  if (i < c) odd = top(odd, load_first(x + i, c - i, least));
+  for (; i + 2 * kFloats <= c; i += 2 * kFloats)
+    even = top(even, read(i, kFloats)), odd = top(odd, read(i + kFloats, kFloats));
+  if (i + kFloats <= c) even = top(even, read(i, kFloats)), i += kFloats;
+  if (i < c) odd = top(odd, read(i, c - i));
   return over_lanes(top(even, odd), top);
 }
-
-void softmax_row(bool log, int64_t c, const float* x, float* y) {
-  const float most = top_of_row(c, x);
-  const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_below(value - most); };
-  if (log) {
-    const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
-    for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
-    return;
-  }
+/// Behind the first `count` lanes the least there is.
+CAIRN_INLINE Floats first_lanes_or_least(Floats value, int64_t count) {
+  Ints lane;
+  for (int i = 0; i < kFloats; ++i) lane[i] = i;
+  return choose(lane < static_cast<int32_t>(count), value, spread(-std::numeric_limits<float>::infinity()));
+}
+/// The softmax of what `read` gives; y may be what it reads. The last part of a vector stays in a register: a load of what a mask stored
+/// would wait for it.
+template <class Read>
+CAIRN_INLINE void softmax_of(int64_t c, Read read, float* y) {
+  const float most = top_of(c, read);
+  const auto power = [&](int64_t i, int64_t count) __attribute__((always_inline)) {
+    return exp_below(read(i, count) - most);
+  };
   int64_t i = 0;
-  Floats even{}, odd{};
+  Floats even{}, odd{}, rest{};
   for (; i + 2 * kFloats <= c; i += 2 * kFloats) {
-    const Floats first = power(load(x + i)), second = power(load(x + i + kFloats));
+    const Floats first = power(i, kFloats), second = power(i + kFloats, kFloats);
     even += first, odd += second;
     store(y + i, first), store(y + i + kFloats, second);
   }
   if (i + kFloats <= c) {
-    const Floats value = power(load(x + i));
+    const Floats value = power(i, kFloats);
     even += value;
     store(y + i, value);
     i += kFloats;
   }
-  if (i < c) {
-    const Floats value = power(load_first(x + i, c - i, -std::numeric_limits<float>::infinity()));
-    odd += value;
-    store_first(y + i, c - i, value);
-  }
+  if (i < c) odd += rest = power(i, c - i);
   const float factor = 1.f / sum_of_lanes(even + odd);
-  for (i = 0; i < c; i += kFloats) put(y + i, c - i, take(y + i, c - i) * factor);
+  if (i < c) store_first(y + i, c - i, rest * factor);
+  for (int64_t k = 0; k < i; k += kFloats) store(y + k, load(y + k) * factor);
+}
+
+void softmax_row(bool log, int64_t c, const float* x, float* y) {
+  const auto read = [x](int64_t i, int64_t count) __attribute__((always_inline)) {
+    return count < kFloats ? load_first(x + i, count, -std::numeric_limits<float>::infinity()) : load(x + i);
+  };
+  if (!log) return softmax_of(c, read, y);
+  const float most = top_of(c, read);
+  const auto power = [most](Floats value) __attribute__((always_inline)) { return exp_below(value - most); };
+  const float total = std::log(sum_row(c, x, -std::numeric_limits<float>::infinity(), power));
+  for (int64_t i = 0; i < c; i += kFloats) put(y + i, c - i, take(x + i, c - i) - most - total);
 }
 
 // The softmax of `lanes` adjacent columns, at most a vector of them.
@@ -278,8 +332,20 @@ void cross_entropy_row(int64_t c, const float* logits, const float* labels, int6
 }
 
 void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) {
-  for (int64_t i = 0; i < count; ++i) x[i] = x[i] * scale + (mask ? mask[i] : 0.f);
-  softmax_row(false, count, x, x);
+  const auto with = [&](auto finish) __attribute__((always_inline)) {
+    softmax_of(
+        count,
+        [=](int64_t i, int64_t many) __attribute__((always_inline)) {
+          const Floats value = finish(take(x + i, many) * scale, i, many);
+          return many < kFloats ? first_lanes_or_least(value, many) : value;
+        },
+        x);
+  };
+  if (mask)
+    with([=](Floats value, int64_t i, int64_t many)
+             __attribute__((always_inline)) { return value + take(mask + i, many); });
+  else
+    with([](Floats value, int64_t, int64_t) __attribute__((always_inline)) { return value; });
 }
 
 template <int kWidth>
@@ -417,75 +483,11 @@ void every_second(int64_t count, const float* from, float* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[2 * i];
 }
 
-// Lane i is from[i * stride]; whole vectors of the floats between are read. kStride: the stride, or 0 for any.
-template <int kStride>
-CAIRN_INLINE Floats load_strided(const float* from, int64_t stride) {
-  if constexpr (kStride == 1) {
-    return load(from);
-  } else if constexpr (kStride == 2) {
-    Ints evens;
-    for (int lane = 0; lane < kFloats; ++lane) evens[lane] = 2 * lane;
-    return CAIRN_SHUFFLE(load(from), load(from + kFloats), evens);
-  } else {
-    float lanes[kFloats];
-    for (int lane = 0; lane < kFloats; ++lane) lanes[lane] = from[lane * stride];
-    return load(lanes);
-  }
-}
-
 // Calls body(position, count) for vectors that cover [0, size): the last one begins earlier where there are enough.
 template <class Body>
 CAIRN_INLINE void over_vectors(int64_t size, Body&& body) {
   if (size < kFloats) return body(0, size);
   for (int64_t i = 0; i < size; i += kFloats) body(std::min<int64_t>(i, size - kFloats), kFloats);
-}
-
-template <bool kLargest>
-CAIRN_INLINE Floats pooled(Floats a, Floats b) {
-  return kLargest ? larger(a, b) : a + b;
-}
-template <bool kLargest>
-CAIRN_INLINE Floats pooled_nothing() {
-  return spread(kLargest ? -std::numeric_limits<float>::infinity() : 0.f);
-}
-
-template <bool kLargest>
-void pool_down_by(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
-  const Floats start = pooled_nothing<kLargest>();
-  const int64_t left = pool.left, width = pool.width, columns = pool.columns;
-  for (int64_t i = 0; i < left; i += kFloats) put(padded + i, left - i, start);
-  for (int64_t i = left + width; i < columns; i += kFloats) put(padded + i, columns - i, start);
-  over_vectors(
-      width, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
-        Floats value = start;
-        for (int64_t i = 0; i < count; ++i) value = pooled<kLargest>(value, take(rows[i] + at, many));
-        put(padded + left + at, many, value);
-      });
-}
-void pool_down(const RowPool& pool, const float* const* rows, int64_t count, float* padded) {
-  (pool.largest ? pool_down_by<true> : pool_down_by<false>)(pool, rows, count, padded);
-}
-
-template <bool kLargest, int kStride>
-void pool_along_by(const RowPool& pool, float rows, const float* padded, float* y) {
-  const int64_t taps = pool.taps, stride = kStride ? kStride : pool.stride, dilation = pool.dilation;
-  const float* counts = pool.counts;
-  over_vectors(
-      pool.made, [&](int64_t at, int64_t many) __attribute__((always_inline)) {
-        Floats value = pooled_nothing<kLargest>();
-        for (int64_t k = 0; k < taps; ++k)
-          value = pooled<kLargest>(value, load_strided<kStride>(padded + at * stride + k * dilation, stride));
-        put(y + at, many, kLargest ? value : value / (rows * take(counts + at, many)));
-      });
-}
-void pool_along(const RowPool& pool, float rows, const float* padded, float* y) {
-  const auto along = [&](auto one, auto two, auto any) {
-    (pool.stride == 1 ? one : pool.stride == 2 ? two : any)(pool, rows, padded, y);
-  };
-  if (pool.largest)
-    along(pool_along_by<true, 1>, pool_along_by<true, 2>, pool_along_by<true, 0>);
-  else
-    along(pool_along_by<false, 1>, pool_along_by<false, 2>, pool_along_by<false, 0>);
 }
 
 void pick(int64_t count, const int32_t* places, const float* from, int64_t size, float* to) {
