@@ -119,6 +119,7 @@ std::span<const Row> array_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> selection_rows();
+std::span<const Row> slice_rows();
 std::span<const Row> sequence_rows();
 std::span<const Row> text_rows();
 std::span<const Row> random_rows();
