@@ -379,7 +379,15 @@ bool scales_one_dim(const Node& node) {
   return scale && zero && (*zero == -1 || *zero == *scale);
 }
 
+/// Integers of the same size, which a cast wraps around.
+void bits_of_integers(const Context& c) { c.out(c.cast(c.in(0), c.type().dtype)); }
+bool of_integers(const Node& node) {
+  const DType from = node.inputs[0]->type.dtype, to = node.result()->type.dtype;
+  return from.is_integer() && to.is_integer() && from.bits == to.bits;
+}
+
 constexpr Row kArrayRows[] = {{"determinant", nullptr, "Det"},
+                              {"bitcast", bits_of_integers, nullptr, of_integers},
                               {"reduce_sum", reduce<kSum>, nullptr, of_wide_numbers},
                               {"reduce_mean", reduce<kMean>, nullptr, of_wide_numbers},
                               {"reduce_max", reduce<kMax>},

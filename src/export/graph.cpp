@@ -14,7 +14,7 @@ namespace cairn::onnx_export {
 namespace {
 
 namespace field = onnx::field;
-constexpr int64_t kOperatorSet = 20, kLearningSet = 4, kFormat = 9;
+constexpr int64_t kOperatorSet = 20, kLearningSet = 5, kFormat = 9;
 constexpr size_t kLargest = (size_t{1} << 31) - 1;  // of a message
 
 /// Where a tensor lies in another file.

@@ -44,7 +44,7 @@ void Context::out(Name name, size_t i) const {
 }
 
 const Row* row_for(const Node& node) {
-  for (const auto rows : {element_rows(), array_rows(), window_rows(), control_rows(), random_rows()})
+  for (const auto rows : {element_rows(), array_rows(), window_rows(), control_rows(), random_rows(), tree_rows()})
     for (const Row& row : rows)
       if (row.op == node.op->name) return !row.fits || row.fits(node) ? &row : nullptr;
   return nullptr;
@@ -68,6 +68,14 @@ bool takes_channels_first(const Node& node, const Graph& graph) {
 
 namespace {
 
+/// A search for floats by their bits becomes one for the floats, whose row in turn reads the keys as floats.
+void search_floats(Node& search) {
+  const Node* made = search.inputs[2]->producer;
+  if (!made || !made->is("bitcast")) return;
+  const DType floats = made->inputs[0]->type.dtype;
+  if (floats.is_float() && floats.bits == search.inputs[2]->type.dtype.bits) search.inputs[2] = made->inputs[0];
+}
+
 /// Nodes without a row become what they decompose into; returns whether there were any.
 bool expand(Block& body) {
   bool any = false;
@@ -83,6 +91,7 @@ bool expand(Block& body) {
   for (auto& node : nodes) {
     renew(node->inputs);
     for (auto& region : node->regions) any |= expand(*region);
+    if (node->is("find_key")) search_floats(*node);
     const bool written = node->is("constant") || row_for(*node);
     builder.sources = node->sources;
     std::vector<Value*> made;

@@ -1,6 +1,7 @@
 // Random numbers, which the runtime that reads the file draws by a generator of its own; and operators on texts and keys.
 #include "export/rows.h"
 #include "frontends/onnx/model.h"
+#include "ir/evaluate.h"
 #include "passes/facts.h"
 
 namespace cairn::onnx_export {
@@ -88,22 +89,30 @@ void to_text(const Context& c) { c.out(c.cast(c.in(0), kString)); }
 
 void to_number(const Context& c) { c.out(c.cast(c.in(0), c.attr().dtype("dtype"))); }
 
-/// Keys, values and one default that are known, of types that LabelEncoder has.
+/// The type of LabelEncoder that holds all numbers of a type.
+DType type_of_labels(DType dtype) {
+  if (dtype == kString || dtype == kF64) return dtype;
+  return dtype.is_float() ? kF32 : kI64;
+}
+/// Keys, values and one default that are known.
 bool encodes_labels(const Node& node) {
-  const auto fits = [&](size_t i) {
-    const DType dtype = node.inputs[i]->type.dtype;
-    return constant_of(node.inputs[i]) && (dtype == kString || dtype == kI64 || dtype == kF32 || dtype == kF64);
-  };
-  return fits(0) && fits(1) && fits(3) && constant_of(node.inputs[3])->count() == 1 &&
-         constant_of(node.inputs[0])->count() > 0;
+  for (size_t i : {0, 1, 3})
+    if (!constant_of(node.inputs[i]) || onnx::type_of(node.inputs[i]->type.dtype) == onnx::kUndefined) return false;
+  return constant_of(node.inputs[3])->count() == 1 && constant_of(node.inputs[0])->count() > 0;
 }
 void encode_labels(const Context& c) {
-  const auto list = [&](size_t i) {
+  const DType own = c.value(2)->type.dtype, labels = type_of_labels(own), replies = type_of_labels(c.type().dtype);
+  const auto list = [&](size_t i, DType dtype, const char* op = "cast") {
     const Tensor& tensor = *constant_of(c.value(i));
-    return tensor.reshaped({tensor.count()});
+    const Tensor flat = tensor.reshaped({tensor.count()});
+    return flat.dtype() == dtype ? flat : evaluate(op, {flat}, {{"dtype", dtype}});
   };
-  c.out(c.one("ai.onnx.ml:LabelEncoder", {c.in(2)},
-              {{"keys_tensor", list(0)}, {"values_tensor", list(1)}, {"default_tensor", list(3)}}));
+  // Keys of another type are the bits of floats, see search_floats().
+  const Tensor keys = own == c.value(0)->type.dtype ? list(0, labels) : list(0, own, "bitcast");
+  const Name y =
+      c.one("ai.onnx.ml:LabelEncoder", {own == labels ? c.in(2) : c.cast(c.in(2), labels)},
+            {{"keys_tensor", keys}, {"values_tensor", list(1, replies)}, {"default_tensor", list(3, replies)}});
+  c.out(replies == c.type().dtype ? y : c.cast(y, c.type().dtype));
 }
 
 constexpr Row kRandomRows[] = {{"random_uniform", floats<kUniform>},

@@ -45,6 +45,7 @@ std::span<const Row> array_rows();
 std::span<const Row> window_rows();
 std::span<const Row> control_rows();
 std::span<const Row> random_rows();
+std::span<const Row> tree_rows();
 
 /// Writes the nodes of a block whose parameters have these names in the graph; returns the names of its results.
 std::vector<Name> write_block(Graph& graph, const Block& block, const std::vector<Name>& params);

@@ -125,9 +125,20 @@ void pool(const Context& c) {
     settings.emplace_back("count_include_pad", int64_t{c.attr().boolean("count_padding")});
   set(c, c.one(kOp, {c.graph.channels_first(c.value(0))}, settings));
 }
+/// ONNX counts the places with channels first: the same of images with one channel.
+void pool_places(const Context& c) {
+  Settings settings = window_settings(c);
+  settings.emplace_back("kernel_shape", c.attr().integers("window"));
+  settings.emplace_back("ceil_mode", int64_t{c.attr().boolean("ceil_mode")});
+  set(c, c.graph.add("MaxPool", {c.graph.channels_first(c.value(0))}, settings, 2)[1]);
+}
 bool is_pooled(const Node& node) {
   const DType dtype = node.inputs[0]->type.dtype;
   return dtype.is_float() || dtype.bits == 8;
+}
+bool is_pooled_of_one_channel(const Node& node) {
+  const Shape& x = node.inputs[0]->type.shape;
+  return is_pooled(node) && x.ranked && x.dims.back() == Dim(1);
 }
 constexpr const char *kMaxPool = "MaxPool", *kAveragePool = "AveragePool";
 
@@ -198,6 +209,8 @@ constexpr Row kWindowRows[] = {{"conv2d", conv},
                                {"conv3d_input_gradient", transposed_conv, nullptr, of_known_window},
                                {"max_pool2d", pool<kMaxPool>, nullptr, is_pooled},
                                {"max_pool3d", pool<kMaxPool>, nullptr, is_pooled},
+                               {"max_pool2d_indices", pool_places, nullptr, is_pooled_of_one_channel},
+                               {"max_pool3d_indices", pool_places, nullptr, is_pooled_of_one_channel},
                                {"avg_pool2d", pool<kAveragePool>},
                                {"avg_pool3d", pool<kAveragePool>},
                                {"resize2d", resize, nullptr, without_steps}};

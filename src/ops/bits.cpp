@@ -142,7 +142,7 @@ std::vector<OpDef> make_bit_rows() {
        .reference = bitcast,
        .oracle = {"tf.bitcast(x, dtype)", kTensorFlow},
        .cases = {"f32[2, 3] {dtype = i32}", "i64[5] {dtype = i32}", "u8[3, 4] {dtype = f32}", "i32[0, 2] {dtype = f64}",
-                 "f64[] {dtype = u8}"}},
+                 "f64[] {dtype = u8}", "i32[2, 3] {dtype = u32}"}},
   };
 }
 

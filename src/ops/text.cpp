@@ -85,8 +85,9 @@ void text_bucket(KernelContext& context) {
   const std::vector<int64_t>& key = context.attr.integers("key");
   map_texts<int64_t>(context, kI64, [&](const std::string& text) {
     const uint64_t hash = method == "fingerprint" ? fingerprint64(text)
-                          : method == "murmur"
-                              ? murmur64(text)
+                          : method == "murmur"    ? murmur64(text)
+                          : method == "murmur3"
+                              ? murmur3(static_cast<uint32_t>(key[0]), text)
                               : siphash(static_cast<uint64_t>(key[0]), static_cast<uint64_t>(key[1]), text);
     return static_cast<int64_t>(hash % buckets);
   });
@@ -314,9 +315,9 @@ std::vector<OpDef> make_text_rows() {
       {.name = "text_bucket",
        .summary =
            "a hash of each text modulo the number of buckets, unsigned: farmhash's Fingerprint64, SipHash-2-4 with "
-           "the key, or TensorFlow's form of MurmurHash2",
+           "the key, TensorFlow's form of MurmurHash2, or MurmurHash3 of 32 bits with the key's first number",
        .inputs = {x},
-       .attributes = {word("method", "fingerprint", {"fingerprint", "siphash", "murmur"}),
+       .attributes = {word("method", "fingerprint", {"fingerprint", "siphash", "murmur", "murmur3"}),
                       {"buckets", AttrKind::integer},
                       integers("key", {0, 0})},
        .traits = kHostValue,

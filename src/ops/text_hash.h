@@ -1,7 +1,8 @@
 // The hashes by which TensorFlow assigns texts to buckets: farmhash's Fingerprint64, SipHash-2-4 and a variant of
-// MurmurHash2.
+// MurmurHash2; and MurmurHash3.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -150,6 +151,22 @@ inline uint64_t murmur64(std::string_view text) {
     h = (h ^ rest) * kMul;
   }
   return text_hash::mixed(text_hash::mixed(h) * kMul);
+}
+
+/// MurmurHash3_x86_32.
+inline uint32_t murmur3(uint32_t seed, std::string_view text) {
+  uint32_t h = seed;
+  for (size_t at = 0; at < text.size(); at += 4) {
+    uint32_t word = 0;
+    const size_t count = std::min<size_t>(4, text.size() - at);
+    std::memcpy(&word, text.data() + at, count);
+    h ^= std::rotl(word * 0xcc9e2d51, 15) * 0x1b873593;
+    if (count == 4) h = std::rotl(h, 13) * 5 + 0xe6546b64;
+  }
+  h ^= static_cast<uint32_t>(text.size());
+  h = (h ^ (h >> 16)) * 0x85ebca6b;
+  h = (h ^ (h >> 13)) * 0xc2b2ae35;
+  return h ^ (h >> 16);
 }
 
 }  // namespace cairn

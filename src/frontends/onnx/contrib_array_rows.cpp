@@ -126,11 +126,56 @@ void matmul_of_tables(OpContext& c) {
   c.out = {b.add("matmul", {c.in[0], weights}, {{"transpose_b", true}})};
 }
 
+/// MurmurHash3 of 32 bits of each element of 4 or 8 bytes, step by step on u32.
+Value* murmur3_of_words(OpContext& c, double seed) {
+  Builder& b = c.b;
+  const auto number = [&](double x) { return b.number(x, kU32); };
+  const auto times = [&](Value* x, double by) { return b.add("mul", {x, number(by)}); };
+  const auto exclusive = [&](Value* x, Value* y) { return b.add("bit_xor", {x, y}); };
+  const auto turned = [&](Value* x, int by) {
+    return b.add("bit_or", {b.add("shift_left", {x, number(by)}), b.add("shift_right", {x, number(32 - by)})});
+  };
+  const int64_t words = c.in[0]->type.dtype.bits / 32;
+  Value* all = b.add("reshape", {c.in[0], b.ints({-1})});
+  all = reshape_to(b.add("bitcast", {all}, {{"dtype", kU32}}), {{-1}, {words}}, b);
+  Value* h = number(seed);
+  for (int64_t i = 0; i < words; ++i) {
+    Value* word = b.add("slice", {all, b.ints({0, i}), b.ints({kToTheEnd, i + 1})});
+    h = exclusive(h, times(turned(times(word, 0xcc9e2d51), 15), 0x1b873593));
+    h = b.add("add", {times(turned(h, 13), 5), number(0xe6546b64)});
+  }
+  h = exclusive(h, number(static_cast<double>(4 * words)));
+  const auto mixed = [&](int by) { return exclusive(h, b.add("shift_right", {h, number(by)})); };
+  h = times(mixed(16), 0x85ebca6b);
+  h = times(mixed(13), 0xc2b2ae35);
+  return b.add("reshape", {mixed(16), b.add("shape_of", {c.in[0]})});
+}
+
+/// As u32, or as i32 unless `positive`.
+void murmur3(OpContext& c) {
+  c.expect_inputs(1, 1);
+  Builder& b = c.b;
+  const DType dtype = c.in[0]->type.dtype;
+  const auto seed = static_cast<uint32_t>(c.integer("seed", 0));
+  constexpr int64_t kAll = int64_t{1} << 32;
+  if (dtype != kString && dtype.bits != 32 && dtype.bits != 64)
+    c.refuse("elements of {} are not supported", to_string(dtype));
+  Value* h =
+      dtype == kString
+          ? cast_to(
+                b.add("text_bucket", {c.in[0]},
+                      {{"method", std::string("murmur3")}, {"buckets", kAll}, {"key", std::vector<int64_t>{seed, 0}}}),
+                kU32, b)
+          : murmur3_of_words(c, seed);
+  c.out = {c.integer("positive", 1) != 0 ? h : b.add("bitcast", {h}, {{"dtype", kI32}})};
+}
+
 constexpr Row kContribArrayRows[] = {
     {"CropAndResize", crop_and_resize, nullptr, kMicrosoft},
     {"GatherND", like_onnx<13>, "GatherND", kMicrosoft},
     {"MatMulBnb4", matmul_of_tables, nullptr, kMicrosoft},
     {"MatMulInteger16", matmul_of_words, nullptr, kMicrosoft},
+    {"MurmurHash3", murmur3, nullptr, kMicrosoft},
     {"NGramRepeatBlock", ngram_repeat_block, nullptr, kMicrosoft},
     {"Pad", like_onnx<13>, "Pad", kMicrosoft},
     {"Range", like_onnx<11>, "Range", kMicrosoft},

@@ -1,5 +1,6 @@
 // Operators of com.microsoft that join operators of ONNX, or are older or other forms of them.
 #include <cmath>
+#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/attention.h"
@@ -128,6 +129,24 @@ void inverse(OpContext& c) {
   c.out = {c.b.add("matrix_inverse", {c.in[0]})};
 }
 
+/// The x of a x = b, or of a' x = b.
+void solved(OpContext& c) {
+  c.expect_inputs(2, 2);
+  Value* a = c.in[0];
+  if (c.integer("transposed", 0) != 0) {
+    const auto rank = static_cast<int64_t>(c.rank(0));
+    if (rank < 2) fail(ErrorKind::invalid_model, "", "the matrix has {} dims", rank);
+    std::vector<int64_t> order(static_cast<size_t>(rank));
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[order.size() - 2], order.back());
+    a = transposed(a, order, c.b);
+  }
+  const bool column = c.rank(1) + 1 == c.rank(0);
+  Value* right = column ? expand_dims(c.in[1], {static_cast<int64_t>(c.rank(1))}, c.b) : c.in[1];
+  Value* y = c.b.add("matrix_solve", {a, right});
+  c.out = {column ? squeeze(y, {static_cast<int64_t>(c.rank(1))}, c.b) : y};
+}
+
 /// A dim of 1 at a constant axis.
 void dim_inserted(OpContext& c) {
   c.expect_inputs(2, 2);
@@ -168,6 +187,7 @@ constexpr Row kContribFusedRows[] = {
     {"NhwcMaxPool", max_pool_of_channels_last, nullptr, kMicrosoft},
     {"RelativePositionBias", relative_position_bias, nullptr, kMicrosoft},
     {"SkipGroupNorm", contrib_group_norm, "skip", kMicrosoft},
+    {"Solve", solved, nullptr, kMicrosoft},
     {"Trilu", of_onnx<14>, "Trilu", kMicrosoft},
 };
 

@@ -159,7 +159,12 @@ class Loop {
   /// What the body takes in the iteration.
   std::vector<Value*> body_inputs(const std::vector<Value*>& carried, const std::vector<Value*>& inside, Builder& b) {
     const auto end = carried.begin() + static_cast<int64_t>(values_ + 2);
-    if (!scan_) return {carried.begin(), end};
+    if (!scan_) {
+      std::vector<Value*> given(carried.begin(), end);
+      for (size_t i : {0, 1})  // the number and the condition are vectors of one element where the body says so
+        if (body_.inputs[i].ranked && body_.inputs[i].dims.size() == 1) given[i] = reshape_to(given[i], {{1}}, b);
+      return given;
+    }
     std::vector<Value*> given(carried.begin() + 2, end);
     const size_t first = inside.size() - scanned_ - 1;
     for (size_t i = 0; i < scanned_; ++i) {

@@ -188,8 +188,11 @@ std::optional<Attributes> sampling(const OpContext& c) {
   std::string rounding = c.text("nearest_mode", old ? "floor" : "round_prefer_floor");
   if (mode != "nearest" && mode != "linear" && mode != "cubic") return std::nullopt;
   if (coordinates == "pytorch_half_pixel") coordinates = "half_pixel";  // apart from results of one pixel: see resize
-  if (coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners") return std::nullopt;
+  const bool middles = coordinates == "tf_half_pixel_for_nn" && mode == "nearest" && rounding == "floor";
+  if (!middles && coordinates != "half_pixel" && coordinates != "asymmetric" && coordinates != "align_corners")
+    return std::nullopt;
   if (c.integer("antialias", 0) != 0 || c.text("keep_aspect_ratio_policy", "stretch") != "stretch") return std::nullopt;
+  if (middles) return Attributes{{"mode", mode}, {"coordinates", std::string("half_pixel")}, {"rounding", rounding}};
   Attributes attributes{{"mode", std::string(mode == "linear"  ? "bilinear"
                                              : mode == "cubic" ? "bicubic"
                                                                : "nearest")},

@@ -419,12 +419,15 @@ void Importer::call_function(const Function& function, const Node& node, Names& 
 namespace {
 
 std::vector<std::span<const Row>> row_families() {
-  return {
-      array_rows(),        attention_rows(),     loss_rows(),           random_rows(),        selection_rows(),
-      sequence_rows(),     text_rows(),          control_rows(),        detection_rows(),     image_rows(),
-      math_rows(),         composed_rows(),      element_rows(),        network_rows(),       normalisation_rows(),
-      quantisation_rows(), recurrent_rows(),     signal_rows(),         learning_rows(),      tree_rows(),
-      contrib_rows(),      contrib_array_rows(), contrib_expert_rows(), contrib_fused_rows(), contrib_quantised_rows()};
+  return {array_rows(),          slice_rows(),         attention_rows(),
+          loss_rows(),           random_rows(),        selection_rows(),
+          sequence_rows(),       text_rows(),          control_rows(),
+          detection_rows(),      image_rows(),         math_rows(),
+          composed_rows(),       element_rows(),       network_rows(),
+          normalisation_rows(),  quantisation_rows(),  recurrent_rows(),
+          signal_rows(),         learning_rows(),      tree_rows(),
+          blocked_rows(),        contrib_rows(),       contrib_array_rows(),
+          contrib_expert_rows(), contrib_fused_rows(), contrib_quantised_rows()};
 }
 
 }  // namespace

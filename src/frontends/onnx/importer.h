@@ -117,8 +117,10 @@ std::vector<std::string_view> supported_ops();
 
 std::span<const Row> array_rows();
 std::span<const Row> attention_rows();
+std::span<const Row> blocked_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> selection_rows();
+std::span<const Row> slice_rows();
 std::span<const Row> sequence_rows();
 std::span<const Row> text_rows();
 std::span<const Row> random_rows();
@@ -150,6 +152,10 @@ inline constexpr const char* kMicrosoft = "com.microsoft";
 std::vector<Value*> as_operator(OpContext& context, std::string_view domain, std::string_view op,
                                 std::vector<Value*> inputs, int64_t opset);
 
+/// The channels in a block of the model's kernels, 8 or 16. Where no kernel tells, the block that ONNX Runtime has on this
+/// processor: it reads such files only on processors like that which wrote them.
+int64_t channel_block(const Model& model);
+
 /// Thrown by a row when the reason is already recorded among the problems.
 struct AlreadyReported {};
 
@@ -170,6 +176,11 @@ class Importer {
 
   const Model& model() const { return model_; }
   Module& module() { return module_; }
+  /// channel_block of the model, which is found once.
+  int64_t channel_block() {
+    if (channel_block_ == 0) channel_block_ = onnx::channel_block(model_);
+    return channel_block_;
+  }
   Problems& problems() { return problems_; }
   /// Tensors of the model's graph that do not depend on a failed node and are used by another node that does not fail.
   const std::vector<std::string>& ends() const { return ends_; }
@@ -212,6 +223,7 @@ class Importer {
   std::unordered_map<const Value*, int32_t> narrow_;
   std::unordered_map<const Value*, Value*> presence_;
   std::vector<std::unique_ptr<Block>> unused_;
+  int64_t channel_block_ = 0;  // 0: not found yet
   size_t guessed_graphs_ = 0;  // number of graphs imported with stand-ins among their results
   std::unordered_map<std::string_view, const ValueInfo*> infos_;
   std::vector<std::string> ends_;

@@ -127,6 +127,7 @@ class Resampler {
     const Var one = width.apply("equal", {width.number(1)}), half = (i + 0.5) / scale - 0.5;
     if (coordinates_ == "half_pixel") return half;
     if (coordinates_ == "asymmetric") return i / scale;
+    if (coordinates_ == "tf_half_pixel_for_nn") return (i + 0.5) / scale;
     if (coordinates_ == "align_corners") return select(one, i * 0.0, i * (in - 1.0) / (width - 1.0));
     if (coordinates_ == "pytorch_half_pixel") return select(one, i * 0.0 - 0.5, half);
     if (coordinates_ == "half_pixel_symmetric") return half + in / 2.0 * (1.0 - cast(Var(b_, axis.out), dtype) / width);

@@ -198,7 +198,7 @@ void sequence_map(OpContext& c) {
   auto aside = std::make_unique<Block>();  // tells the types of the elements
   Builder first(*aside);
   std::vector<Value*> params, start{integer_constant(c.b, 0)};
-  for (const Value* x : taken) params.push_back(aside->add_param(x->type, ""));
+  Captures(taken).enter(*aside, params);  // constants stay such, since branches may hang on them
   for (const Value* made : elements(first, aside->add_param(start[0]->type, ""), params))
     start.push_back(empty_list(made->type, c.b));
   c.importer().keep(std::move(aside));

@@ -82,6 +82,9 @@ CASES = {
     "MatMulBnb4, nf4": ("MatMulBnb4", (f(3, 32), u8(16 * 32 // 2), f(32) ** 2), 1, {"K": 32, "N": 16, "block_size": 16, "quant_type": 1}),
     "MatMulBnb4, fp4": ("MatMulBnb4", (f(3, 24), u8(5 * 24 // 2), f(4) ** 2), 1, {"K": 24, "N": 5, "block_size": 32, "quant_type": 0}),
     "MatMulInteger16": ("MatMulInteger16", (*(random.integers(-999, 999, dims).astype(np.int16) for dims in ((2, 3, 4), (4, 5))),), 1, {}),
+    **{f"MurmurHash3, {dtype}": ("MurmurHash3", (np.array([[0, 1], [5, 100], [7, 9]], dtype),), 1, {"seed": 3, "positive": bits % 2})
+       for bits, dtype in enumerate(("int32", "uint32", "int64", "float32", "float64"))},
+    "MurmurHash3, texts": ("MurmurHash3", (np.array(["", "a", "hello world", "müll", "of 8 byt"], object),), 1, {"seed": 42}),
     "NGramRepeatBlock": ("NGramRepeatBlock", (np.array([[1, 2, 3, 1, 2], [4, 4, 4, 4, 4], [1, 2, 3, 4, 5]]), f(3, 6)), 1, {"ngram_size": 3}),
     "NGramRepeatBlock, words": ("NGramRepeatBlock", (np.array([[1, 2, 0]]), f(1, 6)), 1, {"ngram_size": 1}),
     "Pad": ("Pad", (f(3, 4), np.array([1, 0, 1, 2]), np.float32([4])), 1, {}),
@@ -133,6 +136,14 @@ def only(op, inputs, file, **attributes):
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
     file.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
     return cairn.load(file).run(feeds)["y"]
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+@pytest.mark.parametrize("right", [(4,), (4, 3)])
+def test_linear_systems_are_solved(transposed, right, tmp_path):
+    a, b = f(4, 4) + 3 * np.eye(4, dtype=np.float32), f(*right)
+    found = only("Solve", (a, b), tmp_path / "m.onnx", lower=1, transposed=transposed)
+    np.testing.assert_allclose(found, np.linalg.solve(a.T if transposed else a, b), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("skips", [False, True])

@@ -318,6 +318,33 @@ def test_keys_become_labels(tmp_path):
     assert found["y"].tolist() == [9, 7, -5]
 
 
+@pytest.mark.parametrize("replies", ["floats", "strings"])
+def test_floats_become_labels(replies, tmp_path):
+    values = {"values_floats": [1.0, 2.0, 3.0], "default_float": -1.0} if replies == "floats" else {"values_strings": ["a", "b", "c"], "default_string": "?"}
+    node = onnx.helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_floats=[2.5, np.nan, 0.0], **values)
+    kind = 1 if replies == "floats" else 8
+    graph = onnx.helper.make_graph([node], "g", [onnx.helper.make_tensor_value_info("x", 1, ["n"])], [onnx.helper.make_tensor_value_info("y", kind, None)])
+    opsets = [onnx.helper.make_opsetid("", 20), onnx.helper.make_opsetid("ai.onnx.ml", 4)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9), tmp_path / "net.onnx")
+    found = through_onnx(tmp_path / "net.onnx", tmp_path, {"x": np.float32([np.nan, -0.0, 2.5, 7])})["y"]
+    assert found.tolist() == ([2, 3, 1, -1] if replies == "floats" else ["b", "c", "a", "?"])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("aggregate", ["sum", "min", "max"])
+def test_trees_come_back(aggregate, dtype, tmp_path):
+    """A leaf with several weights, a tree that is a leaf, and numbers that are missing."""
+    nodes = np.array([[0, 0 + 8, 1, 2], [1, 3, 3, 4], [0, 6, 0, 2], [0, 6, 2, 5], [0, 6, 5, 6], [0, 6, 6, 8]])
+    thresholds, weights = np.array([0.25, -0.5, 0, 0, 0, 0], dtype), np.array([1, -2, 3, 4.5, 0.5, 7, -1, 2], dtype)
+    x = np.random.default_rng(0).standard_normal((40, 2)).astype(dtype)
+    x[3, 0] = x[5, 1] = np.nan
+    b = cairn.Builder()
+    tables = nodes, thresholds, np.array([0, 5]), np.array([0, 2, 0, 1, 2, 1, 2, 0]), weights
+    y = b.input("x", np.dtype(dtype).name, [None, 2]).apply("tree_ensemble", *map(b.constant, tables), count=3, aggregate=aggregate)
+    path = saved(b, tmp_path, y=y)
+    np.testing.assert_allclose(through_onnx(path, tmp_path, {"x": x})["y"], cairn.load(path).run({"x": x})["y"], rtol=1e-3)
+
+
 LINEAR = {
     "matrix_inverse": lambda a, b: np.linalg.inv(a),
     "matrix_solve": np.linalg.solve,

@@ -99,6 +99,32 @@ def test_what_is_chosen_and_sorted_comes_back(tmp_path):
     check(tmp_path, text, *[{"boxes": corner(n), "scores": f(n, 2, 5), "at": random.integers(0, 5, (n, 3))} for n in (1, 3)], opset=17)
 
 
+def test_branches_in_a_mapped_body_hang_on_constants_outside(tmp_path):
+    """torch's exporter makes images of three dims so; the other branch does not fit what is given."""
+    text = """g (float[2,3] x) => (float[2,3,2] y) <int64 two = {2}, int64[1] last = {-1}, int64 none = {0}> {
+      parts = SequenceConstruct(x, x)
+      deep = SequenceMap<body=b (float[] part) => (float[] made) {
+        shape = Shape(part) rank = Size(shape) wanted = CastLike(two, rank) flat = Equal(rank, wanted)
+        made = If<then_branch=t () => (float[] a) { a = Unsqueeze(part, last) }, else_branch=e () => (float[] c) { c = Identity(part) }>(flat)
+      }>(parts)
+      one = SequenceAt(deep, none) y = Concat<axis=2>(one, one) }"""
+    check(tmp_path, text, {"x": f(2, 3)})
+
+
+def test_nearest_pixels_as_tensorflow_takes_them(tmp_path):
+    text = """g (float[N,2,H,W] x) => (float[N,2,A,B] y) <float[0] none = {}, float[4] by = {1.0, 1.0, 1.7, 0.6}> {
+      y = Resize<mode="nearest", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="floor">(x, none, by) }"""
+    check(tmp_path, text, {"x": f(1, 2, 5, 9)}, {"x": f(2, 2, 7, 8)}, opset=11)
+
+
+def test_the_number_of_a_turn_is_a_vector_where_the_body_says_so(tmp_path):
+    text = """g (float[N,3] x) => (float[N,1,3] y) <int64 one = {1}, int64[1] zeros = {0}> {
+      shape = Shape(x) zero = Constant<value=int64 {0}>() count = Gather(shape, zero) go = Constant<value=bool {1}>()
+      y = Loop<body=b (int64[1] i, bool more) => (bool again, float[1,3] row) {
+        again = Identity(more) end = Add(i, one) row = Slice(x, i, end, zeros) }>(count, go) }"""
+    check(tmp_path, text, {"x": f(4, 3)}, {"x": f(2, 3)}, opset=13)
+
+
 TEXTS = ["the cat sat on the mat", "a dog barked at the cat", "birds sing, in the Morning sun", "", "x1 and cats_2 are pets"]
 
 
