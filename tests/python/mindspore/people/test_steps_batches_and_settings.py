@@ -5,7 +5,7 @@ import mindspore.dataset as ds
 import mindspore.dataset.transforms as transforms
 import mindspore.dataset.vision as vision
 import mindspore.nn as nn
-from mindspore import ParameterTuple, Tensor, context, ops
+from mindspore import ParameterTuple, Tensor, context, export, load, ops
 from mindspore.common.api import _cell_graph_executor
 from mindspore.dataset.vision.utils import ImageBatchFormat
 from mindspore.ops import composite as C
@@ -123,3 +123,56 @@ def test_a_cut_knows_where_the_channels_are():
     with pytest.raises(RuntimeError) as info:
         mixed(vision.CutMixBatch(ImageBatchFormat.NCHW))
     assert "image doesn't match the <N,C,H,W> format" in str(info.value)
+
+
+@both_modes
+def test_hyper_add_of_nested_values(mode):
+    context.set_context(mode=mode)
+    first, (second,) = C.hyper_add((Tensor(X), (Tensor(X),)), (Tensor(X), (Tensor(2 * X),)))
+    assert (first.asnumpy() == 2 * X).all() and (second.asnumpy() == 3 * X).all()
+
+
+def test_a_loaded_graph_takes_parameters_of_its_own_kind_alone(tmp_path):
+    context.set_context(mode=context.GRAPH_MODE)
+    export(nn.Dense(2, 1, weight_init="ones"), Tensor(X), file_name=str(tmp_path / "dense"), file_format="MINDIR")
+    graph = load(str(tmp_path / "dense.mindir"))
+    assert nn.GraphCell(graph, params_init={"weight": Tensor(2 * np.ones((1, 2), np.float32))})(Tensor(X)).asnumpy().tolist() == [[6], [14]]
+    for given, error, words in (
+        (np.ones(2), TypeError, "the argument 'params_init' must be a dict, but got"),
+        ({"weight": np.ones((1, 2), np.float32)}, TypeError, "the key of the 'params_init' must be str, and the value must be Tensor or Parameter"),
+        ({"weight": Tensor(X)}, ValueError, "Only support update parameter by Tensor or Parameter with same shape and dtype as it"),
+        ({"weight": Tensor(np.ones((1, 2)))}, ValueError, "Only support update parameter by Tensor or Parameter with same shape and dtype as it"),
+    ):
+        with pytest.raises(error) as info:
+            nn.GraphCell(graph, params_init=given)
+        assert words in str(info.value)
+
+
+def test_a_loaded_graph_keeps_the_names_of_the_net(tmp_path):
+    context.set_context(mode=context.GRAPH_MODE)
+    net = nn.SequentialCell(nn.Conv2d(1, 2, 3, weight_init="ones"), nn.BatchNorm2d(2), nn.Flatten(), nn.Dense(32, 3, weight_init="ones"), nn.ReLU(), nn.Dense(3, 3, weight_init="ones"))
+    net.set_train(False)
+    x = Tensor(np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4))
+    export(net, x, file_name=str(tmp_path / "net"), file_format="MINDIR")
+    graph = nn.GraphCell(load(str(tmp_path / "net.mindir")))
+    assert {each.name: each.shape for each in graph.get_parameters()} == {each.name: each.shape for each in net.get_parameters()}
+    assert np.allclose(graph(x).asnumpy(), net(x).asnumpy())
+    other = {each.name: Tensor(np.random.RandomState(i).rand(*each.shape).astype(np.float32)) for i, each in enumerate(net.get_parameters())}
+    for each in net.get_parameters():
+        each.set_data(other[each.name])
+    assert np.allclose(nn.GraphCell(load(str(tmp_path / "net.mindir")), params_init=other)(x).asnumpy(), net(x).asnumpy(), rtol=1e-5)
+
+
+def test_what_synchronised_rows_refuse():
+    data = ds.NumpySlicesDataset([1, 2, 3], ["x"], shuffle=False).sync_wait(condition_name="loss", callback=lambda told: None)
+    for wrong, words in ((lambda: data.shuffle(2), "No shuffle after sync operators"), (lambda: data.sync_wait("loss"), "Condition name is already in use"),
+                         (lambda: data.sync_update("loss", num_batch=-1), "Sync_update batch size can only be positive"),
+                         (lambda: data.sync_update("lost"), "Condition name not found")):
+        with pytest.raises(RuntimeError) as info:
+            wrong()
+        assert words in str(info.value)
+    with pytest.raises(ValueError) as info:
+        data.sync_wait("other", num_batch=0)
+    assert "num_batch need to be greater than 0." in str(info.value)
+    data.disable_sync()
+    assert [int(row["x"].asnumpy()) for row in data.create_dict_iterator(num_epochs=1)] == [1, 2, 3]
