@@ -24,9 +24,9 @@ _HOMES = {
     "mindspore.nn.reinforcement": (("mindspore.nn",), "tensor_array tensors_queue _tensors_queue _batch_read_write"),
     "mindspore.nn.sparse": (("mindspore.nn",), "sparse"),
     "mindspore.nn.layer": (
-        ("mindspore.nn",), "channel_shuffle combined dense flash_attention math padding quant rnn_cells rnn_utils thor_layer timedistributed transformer"),
+        ("mindspore.nn",), "channel_shuffle combined dense flash_attention math padding quant rnn_cells rnn_utils timedistributed transformer"),
     "mindspore.nn.loss": (("mindspore.nn",), ""),
-    "mindspore.nn.optim": (("mindspore.nn",), "tft_wrapper thor"),
+    "mindspore.nn.optim": (("mindspore.nn",), "tft_wrapper"),
     "mindspore.nn.wrap": (("mindspore.nn",), ""),
     "mindspore.nn.metrics": (
         ("mindspore.nn",),
@@ -53,7 +53,7 @@ _HOMES = {
         "_cache_ops _csr_ops _embedding_cache_ops _map_tensor_ops _opaque_predicate_registry _rl_inner_ops "
         "_scalar_ops _sequence_ops _tensor_array _thor_ops control_ops custom_ops debug_ops inner_ops rl_ops "
         "spectral_ops"),
-    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics train_thor"),
+    "mindspore.train": (("mindspore.train", "mindspore.nn.metrics"), "data_sink metrics"),
     "mindspore.train.callback": (
         ("mindspore.train.callback",),
         "_backup_and_restore _checkpoint _dataset_graph _early_stop _history _lambda_callback _loss_monitor _lr_scheduler_callback "

@@ -109,11 +109,17 @@ def double_field(number, value):
     return varint(number << 3 | FIXED64) + struct.pack("<d", value)
 
 
+def _number(bits):
+    if not isinstance(bits, int):
+        raise ValueError("has a text where a number is due")
+    return bits
+
+
 def float_of(bits):
     """The float of a FIXED32 value."""
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
+    return struct.unpack("<f", _number(bits).to_bytes(4, "little"))[0]
 
 
 def double_of(bits):
     """The double of a FIXED64 value."""
-    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+    return struct.unpack("<d", _number(bits).to_bytes(8, "little"))[0]

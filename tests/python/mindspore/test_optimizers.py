@@ -154,7 +154,7 @@ def parameters():
     (lambda p: nn.Adam(p, beta1=1.0), ValueError),
     (lambda p: nn.Adam(p, use_nesterov=1), TypeError),
     (lambda p: nn.SGD(p, nesterov=True), ValueError),
-    (lambda p: nn.thor(p), NotImplementedError),
+    (lambda p: nn.thor(p, 0.1, 0.1, 0.9), TypeError),
 ])  # fmt: skip
 def test_wrong_arguments(make, error):
     with pytest.raises(error):

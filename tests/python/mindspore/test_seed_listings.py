@@ -151,9 +151,12 @@ def test_5_28_mixed_precision():
     assert (net.dense.weight.asnumpy() != before).any()
 
 
-def test_5_29_thor_is_refused_by_name():
-    with pytest.raises((NotImplementedError, ImportError), match="(?i)thor"):
-        run("l5_29", Net=Net, lr=0.1, damping=np.ones(2, np.float32), config=CONFIG, split_indices=None)
+def test_5_29_thor():
+    context.set_context(device_target="Ascend")
+    made = run("l5_29", Net=Net, lr=Tensor([0.1] * 4), damping=np.ones(4, np.float32), config=CONFIG, split_indices=None, model=None,
+               ConvertModelUtils=mindspore.ConvertModelUtils, loss=nn.SoftmaxCrossEntropyWithLogits(reduction="mean"),
+               loss_scale=FixedLossScaleManager(CONFIG.loss_scale, drop_overflow_update=False), dataset=rows(True), cb=[])  # fmt: skip
+    assert np.abs(made.net.dense.matrix_a.asnumpy()).sum() > 0 and int(made.opt.cov_step.asnumpy()[0]) == 4
 
 
 def test_the_code_of_the_migration_guide(tmp_path, capsys):

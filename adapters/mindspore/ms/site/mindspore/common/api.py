@@ -117,6 +117,12 @@ class _CellGraphExecutor:
     def is_first_cell(self):
         return core.here.recorder is None
 
+    def _get_shard_strategy(self, net):
+        """How each operator is split over devices: none is."""
+        return {}
+
+    _get_strategy = _get_allreduce_fusion = _get_shard_strategy
+
     def set_grad_flag(self, flag):
         """Gradients are recorded where they are asked for."""
 

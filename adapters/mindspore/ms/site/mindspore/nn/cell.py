@@ -526,8 +526,15 @@ class GraphCell(Cell):
         if not callable(getattr(graph, "parameters", None)):
             raise TypeError(f"For 'GraphCell', the 'graph' must be a graph that mindspore.load() read, but got {type(graph).__name__}.")
         self.graph = graph
-        if params_init:
-            graph.set_parameters(params_init)
+        params_init = {} if params_init is None else params_init
+        if not isinstance(params_init, dict):
+            raise TypeError(f"For 'GraphCell', the argument 'params_init' must be a dict, but got {type(params_init).__name__}.")
+        for name, value in params_init.items():
+            if not isinstance(name, str) or not isinstance(value, Tensor):
+                raise TypeError(
+                    "For 'GraphCell', the key of the 'params_init' must be str, and the value must be Tensor or Parameter, "
+                    f"but got the key {name!r} and a value of type {type(value).__name__}.")
+        graph.set_parameters(params_init)
         for name, param in graph.parameters().items():
             self._params[name] = param
 

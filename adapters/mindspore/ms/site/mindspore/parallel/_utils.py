@@ -38,6 +38,13 @@ def _get_full_batch():
     return _get("full_batch", False)
 
 
+def _reset_op_id():
+    """Operators are not numbered."""
+
+
+_reset_op_id_with_offset = _reset_op_id
+
+
 def _get_pipeline_stages():
     return 1
 

@@ -32,6 +32,7 @@ class Recording:
 
     def __init__(self, inputs):
         self.names, self.tensors, self.nodes, self.constants = {}, {}, [], {}
+        self.origins = {}  # name of a constant -> (name of the Parameter that it is, which axes of it)
         self.inputs = [self._name(each, f"x{place}" if place else "x") for place, each in enumerate(inputs)]
 
     def _name(self, tensor, name):
@@ -51,6 +52,9 @@ class Recording:
         outputs = [self._name(each, f"{row.name}_{len(self.tensors)}") for each in results]
         if all(each in self.constants for each in given if isinstance(each, str)):
             self.constants.update((name, each.asnumpy()) for name, each in zip(outputs, results))
+            if row.name == "transpose" and given[0] in self.origins:
+                parameter, axes = self.origins[given[0]]
+                self.origins[outputs[0]] = parameter, tuple(axes[i] for i in attributes["permutation"])
             return made
         self.nodes.append((row.name, given, dict(attributes), outputs))
         return made
@@ -68,6 +72,8 @@ class Recording:
             if name is None:
                 name = self._name(value, getattr(value, "name", None) or f"constant_{len(self.constants)}")
                 self.constants[name] = value.asnumpy()
+                if hasattr(value, "requires_grad"):
+                    self.origins[name] = name, tuple(range(len(value.shape)))
             return name
         if isinstance(value, np.ndarray) or (isinstance(value, np.generic) and role not in ("shape", "index")):
             return np.asarray(value)

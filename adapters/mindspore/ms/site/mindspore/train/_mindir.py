@@ -142,7 +142,11 @@ def _pool(kind):
 def _matmul(w, inputs, output, told):
     ranks = [w.array(each).ndim if each in w.graph.used else w.graph.ranks[each] for each in inputs]
     kind = "MatMul" if ranks == [2, 2] else "BatchMatMul"
-    w.node(kind, inputs, output, transpose_a=False, transpose_b=False)
+    left, right = inputs
+    own = w.graph.turned.get(right) if kind == "MatMul" else None  # the weight itself, under its name
+    if own is not None:
+        w.graph.used[own] = w.graph.constants[own]
+    w.node(kind, [left, own or right], output, transpose_a=False, transpose_b=own is not None)
 
 
 def _batch_norm(w, inputs, output, told):
@@ -385,8 +389,13 @@ class Graph:
         """Other values for parameters, by name."""
         own = self.parameters()
         for name, value in values.items():
-            if name in own:
-                own[name].set_data(value)
+            if name not in own:
+                continue
+            if tuple(value.shape) != tuple(own[name].shape) or value.dtype != own[name].dtype:
+                raise ValueError(
+                    f"Only support update parameter by Tensor or Parameter with same shape and dtype as it. The parameter '{name}' has shape "
+                    f"{tuple(own[name].shape)} and dtype {own[name].dtype}, but got {tuple(value.shape)} and {value.dtype}.")
+            own[name].set_data(value)
 
     def __call__(self, *inputs):
         if len(inputs) != len(self.inputs):

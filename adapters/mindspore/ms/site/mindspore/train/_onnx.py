@@ -47,8 +47,9 @@ class Graph:
     """Nodes and initializers in the making."""
 
     def __init__(self, recording):
-        self.constants = dict(recording.constants)
+        self.constants, self.origins = dict(recording.constants), recording.origins
         self.nodes, self.used, self.count = [], {}, 0
+        self.turned = {}  # name of a constant matrix -> the Parameter that it is the transpose of
         self.first = {}  # name of a value with channels last -> name of the same with channels first
 
     def fresh(self):
@@ -85,6 +86,12 @@ class Graph:
         self.first[output] = value
         self.node("Transpose", [value], [output], perm=_TO_LAST)
 
+    def kernel(self, value, who):
+        """The name of a kernel [out, in, height, width], that of its Parameter where it is one, and its elements."""
+        array = np.ascontiguousarray(self.array(value, who).transpose(3, 2, 0, 1))
+        name, axes = self.origins.get(value, (None, None)) if isinstance(value, str) else (None, None)
+        return self.constant(array, name if axes == (2, 3, 1, 0) else None), array
+
     def array(self, value, who):
         """The elements of an input that must be known."""
         if not isinstance(value, str):
@@ -103,15 +110,15 @@ def _pads(attributes):
 
 
 def _conv(graph, inputs, outputs, attributes):
-    kernel = np.ascontiguousarray(graph.array(inputs[1], "conv2d").transpose(3, 2, 0, 1))
-    made = graph.node("Conv", [graph.channels_first(inputs[0]), graph.constant(kernel)], [graph.fresh()], group=attributes.get("groups", 1),
+    kernel, _ = graph.kernel(inputs[1], "conv2d")
+    made = graph.node("Conv", [graph.channels_first(inputs[0]), kernel], [graph.fresh()], group=attributes.get("groups", 1),
                       strides=attributes.get("strides", [1, 1]), dilations=attributes.get("dilations", [1, 1]), **_pads(attributes))
     graph.channels_last(made, outputs[0])
 
 
 def _conv_transpose(graph, inputs, outputs, attributes):
     """A transposed convolution: the image before one, from its result."""
-    kernel = np.ascontiguousarray(graph.array(inputs[1], "conv2d_input_gradient").transpose(3, 2, 0, 1))
+    named, kernel = graph.kernel(inputs[1], "conv2d_input_gradient")
     shape, given = graph.shapes[outputs[0]], graph.shapes[inputs[0]]
     strides, dilations = attributes.get("strides", [1, 1]), attributes.get("dilations", [1, 1])
     reach = [(size - 1) * step + 1 for size, step in zip(kernel.shape[2:], dilations)]
@@ -124,7 +131,7 @@ def _conv_transpose(graph, inputs, outputs, attributes):
         (top, bottom), (left, right) = (sorted((each // 2, each - each // 2), reverse=how == "same_lower") for each in whole_pads)
     more = [many - (step * (few - 1) + far - pads)
             for many, step, few, far, pads in zip(shape[1:3], strides, given[1:3], reach, (top + bottom, left + right))]
-    made = graph.node("ConvTranspose", [graph.channels_first(inputs[0]), graph.constant(kernel)], [graph.fresh()], group=attributes.get("groups", 1),
+    made = graph.node("ConvTranspose", [graph.channels_first(inputs[0]), named], [graph.fresh()], group=attributes.get("groups", 1),
                       strides=strides, dilations=dilations, pads=[top, left, bottom, right], output_padding=more)
     graph.shapes[made] = [shape[each] for each in _TO_FIRST]
     graph.channels_last(made, outputs[0])
@@ -216,7 +223,10 @@ def _matmul(graph, inputs, outputs, attributes):
         if turned:
             array = graph.constants.get(value) if isinstance(value, str) else value
             if array is not None:
-                value = graph.constant(np.ascontiguousarray(np.swapaxes(array, -1, -2)))
+                made = graph.constant(np.ascontiguousarray(np.swapaxes(array, -1, -2)))
+                if isinstance(value, str) and graph.origins.get(value) == (value, (0, 1)):
+                    graph.turned[made] = value
+                value = made
             else:
                 rank = graph.ranks[value]
                 value = graph.node("Transpose", [value], [graph.fresh()], perm=[*range(rank - 2), rank - 1, rank - 2])

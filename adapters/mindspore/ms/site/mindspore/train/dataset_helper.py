@@ -111,6 +111,9 @@ class DatasetHelper:
                 yield (row,)
 
     def __iter__(self):
+        if not self.sinks and not isinstance(self.dataset, Dataset):  # its own iterator says where the rows end
+            yield from self.dataset.create_tuple_iterator()
+            return
         for unit in self.units():
             for row in unit:
                 yield row

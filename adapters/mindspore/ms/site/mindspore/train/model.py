@@ -171,7 +171,7 @@ class Model:
                 for row in unit:
                     told.train_dataset_element = row
                     self._check_row(row)
-                    told.net_outputs = self._train_network(*row)
+                    told.net_outputs = self._run_step(row, told.cur_step_num)
                     told.cur_step_num += 1
                     self._update_scale(told.net_outputs)
                 self._current_step_num = (told.cur_step_num - 1) % told.batch_num + 1
@@ -186,6 +186,10 @@ class Model:
             if run_context.get_stop_requested():
                 break
         manager.on_train_end(run_context)
+
+    def _run_step(self, row, number):
+        """The results of a training step; the first one has number 0."""
+        return self._train_network(*row)
 
     def _update_scale(self, outputs):
         """Where no cell holds the scale, the manager is told of overflow."""

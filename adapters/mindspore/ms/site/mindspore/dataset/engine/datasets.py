@@ -158,6 +158,8 @@ class Dataset(Remembered):
 
     def shuffle(self, buffer_size):
         """Rows in random order, drawn from a buffer."""
+        if any(self._syncs()):
+            raise RuntimeError("No shuffle after sync operators.")
         return engine.nodes.ShuffleRows(self, whole(buffer_size, "buffer_size", 2))
 
     def take(self, count=-1):
@@ -225,14 +227,26 @@ class Dataset(Remembered):
 
     def sync_wait(self, condition_name, num_batch=1, callback=None):
         """Calls `callback` with what sync_update was given; rows are made when they are asked for, so nothing waits."""
+        if isinstance(num_batch, int) and num_batch <= 0:
+            raise ValueError("num_batch need to be greater than 0.")
+        if any(each.condition_name == condition_name for each in self._syncs()):
+            raise RuntimeError("Condition name is already in use.")
         return engine.nodes.Sync(self, condition_name, whole(num_batch, "num_batch"), callback)
+
+    def _syncs(self):
+        return (each for each in self.walk() if isinstance(each, engine.nodes.Sync))
 
     def sync_update(self, condition_name, num_batch=None, data=None):
         """Hands `data` to the callback of the sync_wait of that name."""
-        for node in self.walk():
-            if isinstance(node, engine.nodes.Sync) and node.condition_name == condition_name:
+        if num_batch is not None and num_batch <= 0:
+            raise RuntimeError(f"Sync_update batch size can only be positive, got : {num_batch}.")
+        for node in self._syncs():
+            if node.condition_name == condition_name:
                 return node.update(data)
         raise RuntimeError(f"Condition name not found: {condition_name}")
+
+    def disable_sync(self):
+        """Nothing waits as it is."""
 
     def save(self, file_name, num_files=1, file_type="mindrecord"):
         """Writes the rows as MindRecord files."""

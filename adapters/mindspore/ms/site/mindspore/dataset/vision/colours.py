@@ -218,7 +218,22 @@ class MixUpBatch(Transform):
             raise ValueError("Input alpha is not within the required interval of (0, 16777216].")
         self.alpha = alpha
 
-    def __call__(self, images, labels):
+    def columns(self, given):
+        """The images and labels of a batch, in shapes that can be mixed."""
+        name = type(self).__name__
+        if len(given) != 2:
+            raise RuntimeError(f"{name}: size of input should be 2 (including image and label), but got: {len(given)}")
+        images, labels = given
+        if images.ndim != 4:
+            raise RuntimeError(f"{name}: You must make sure images are HWC or CHW and batched before calling {name}, but got rank {images.ndim}")
+        if labels.ndim not in (2, 3):
+            raise RuntimeError(
+                f"{name}: wrong labels shape. The second column (labels) must have a shape of NC or NLC where N is the batch size, L is the number "
+                f"of labels in each row, and C is the number of classes. labels must be in one-hot format and in a batch, but got rank {labels.ndim}")
+        return images, labels
+
+    def __call__(self, *given):
+        images, labels = self.columns(given)
         share, order = np.float32(self.rng.beta(self.alpha, self.alpha)), self.rng.permutation(len(images))
         mixed = to_kind(share * images + (1 - share) * images[order], images.dtype)
         return mixed, (share * labels + (1 - share) * labels[order]).astype(np.float32)
@@ -238,7 +253,11 @@ class CutMixBatch(MixUpBatch):
         super().__init__(alpha)
         self.format, self.prob = image_batch_format, probability(prob)
 
-    def __call__(self, images, labels):
+    def __call__(self, *given):
+        images, labels = self.columns(given)
+        channels, told = (3, "N,H,W,C") if self.format == ImageBatchFormat.NHWC else (1, "N,C,H,W")
+        if images.shape[channels] not in (1, 3):
+            raise RuntimeError(f"CutMixBatch: image doesn't match the <{told}> format, got shape {images.shape}")
         if self.rng.random_sample() >= self.prob:
             return images, labels.astype(np.float32)
         made = np.array(images)

@@ -1,7 +1,7 @@
 """Optimizers of first order."""
 
 import numpy as np
-from cairn.ms import core, level, refuse
+from cairn.ms import core, level
 from cairn.ms.numerics import basic, reductions, updates
 from mindspore._checkparam import Rel, Validator
 from mindspore.common import dtype as mstype
@@ -518,14 +518,7 @@ class AdaFactor(Optimizer):
         return core.sub(p, mean), mean, row, column, whole
 
 
-def thor(net, *args, **kwargs):
-    """Refused: the second-order optimizer is not there yet."""
-    refuse("nn.thor", "second-order updates are not supported", "nn.Momentum")
-
-
-THOR = thor
-
 __all__ = [
     "Momentum", "SGD", "Adam", "LazyAdam", "AdamOffload", "AdamWeightDecay", "AdamWeightDecayDynamicLR", "Lamb", "LARS", "RMSProp",
-    "FTRL", "Adagrad", "ProximalAdagrad", "Adadelta", "AdaMax", "ASGD", "Rprop", "AdaFactor", "thor", "THOR",
+    "FTRL", "Adagrad", "ProximalAdagrad", "Adadelta", "AdaMax", "ASGD", "Rprop", "AdaFactor",
 ]  # fmt: skip

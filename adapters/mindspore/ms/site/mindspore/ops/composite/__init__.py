@@ -16,6 +16,7 @@ from mindspore.ops.composite.maps import HyperMap, Map, MultitypeFuncGraph, add_
 from mindspore.ops.composite.transforms import derivative, grad, jacfwd, jacrev, jet, jvp, linearize, value_and_grad, vjp, vmap
 
 core = add_flags
+hyper_add = HyperMap(operations.Add())
 
 
 def _like(name, number):

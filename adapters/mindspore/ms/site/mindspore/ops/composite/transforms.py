@@ -1,6 +1,7 @@
 """grad, value_and_grad, vjp, jvp and vmap of functions and Cells."""
 
 import functools
+import inspect
 import math
 import types
 
@@ -119,10 +120,20 @@ def _vjp(fn, inputs, seeds):
     return value, made[0] if len(made) == 1 else tuple(made)
 
 
+def _takes_two(fn, first):
+    """Whether vjp(fn, first, second) names the two inputs of fn, not the input and the gradient of the result."""
+    if isinstance(first, (tuple, list)):
+        return False
+    given = inspect.signature(getattr(fn, "construct", fn)).parameters.values()
+    return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in given) == 2
+
+
 def vjp(fn, *inputs, v=None, weights=None, has_aux=False):
-    """vjp(fn, inputs, v): (results, gradients of the inputs, from those of the results). vjp(fn, *inputs) with another number
-    of inputs: (results, function of the gradients of the results)."""
-    if v is not None or (len(inputs) == 2 and weights is None and not has_aux):
+    """vjp(fn, inputs, v): (results, gradients of the inputs, from those of the results). vjp(fn, *inputs) with as many inputs
+    as fn takes: (results, function of the gradients of the results)."""
+    if not all(gradient.tensors_of(each) for each in inputs):
+        raise TypeError(f"For 'vjp', the inputs should be Tensors, but got {', '.join(type(each).__name__ for each in inputs)}.")
+    if v is not None or (len(inputs) == 2 and weights is None and not has_aux and not _takes_two(fn, inputs[0])):
         seeds = inputs[1] if v is None else v
         return Transform(fn, functools.partial(_vjp, fn), ("vjp",))(_inputs(inputs[0]), seeds)
     value = fn(*inputs)

@@ -23,13 +23,18 @@ _INSTANCES = {
     "unsorted_segment_prod": "UnsortedSegmentProd", "unsorted_segment_sum": "UnsortedSegmentSum", "zeros": "Zeros",
     "zeros_like": "ZerosLike", "nonzero": "NonZero", "scatter_update": "ScatterUpdate", "scatter_add": "ScatterAdd",
     "scatter_sub": "ScatterSub", "scatter_mul": "ScatterMul", "scatter_div": "ScatterDiv", "scatter_max": "ScatterMax",
-    "scatter_min": "ScatterMin", "scatter_nd_update": "ScatterNdUpdate", "identity": "Identity", "same_type_shape": "SameTypeShape",
+    "scatter_min": "ScatterMin", "scatter_nd_update": "ScatterNdUpdate", "same_type_shape": "SameTypeShape",
     "issubclass_": "IsSubClass", "isinstance_": "IsInstance", "invert_permutation": "InvertPermutation", "unique_with_pad": "UniqueWithPad",
     "diag_part": "DiagPart", "tensor_range": "Range", "mixed_precision_cast": "MixedPrecisionCast",
     "check_bprop": "CheckBprop",
 }  # fmt: skip
 for _name, _primitive in _INSTANCES.items():
     globals()[_name] = getattr(P, _primitive)()
+
+
+def identity(x):
+    """x itself, or each element of a tuple: steps pass their gradients through it where no ranks reduce them."""
+    return type(x)(map(identity, x)) if isinstance(x, (tuple, list)) else P.Identity()(x)
 
 
 def _scatter_nd(primitive):

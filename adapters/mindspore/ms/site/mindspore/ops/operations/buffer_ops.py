@@ -190,7 +190,7 @@ CacheSwapTable = primitive("CacheSwapTable", _swap, "Exchanges rows of a table; 
 MapUniform = primitive(
     "MapUniform",
     lambda self, x, per_group, groups: core.add(
-        core.mul(core.remainder(x, _like(groups, x)), _like(per_group, x)), core.floor_div(x, _like(groups, x))),
+        core.mul(core.mod(x, _like(groups, x)), _like(per_group, x)), core.floor_div(x, _like(groups, x))),
     "x % groups * per_group + x // groups",
 )  # fmt: skip
 
