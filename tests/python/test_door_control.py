@@ -23,7 +23,10 @@ def assert_equal(engine, stock):
 
 @pytest.mark.parametrize(
     "name",
-    ["updates_in_a_branch", "batch_norm_by_a_placeholder", "dropout_in_a_branch", "branches_in_branches", "gradients_that_accumulate"],
+    [
+        "updates_in_a_branch", "batch_norm_by_a_placeholder", "a_switch_that_is_waited_for", "slopes_in_a_branch", "dropout_in_a_branch",
+        "branches_in_branches", "gradients_that_accumulate",
+    ],  # fmt: skip
 )
 def test_a_conditional_is_inside_a_cluster(control, name):
     (stock, engine), report = control(name)

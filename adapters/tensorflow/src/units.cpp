@@ -184,9 +184,21 @@ class Units {
     return state;
   }
 
+  /// Gradients that a branch takes switch and merge its values by its own condition.
+  static bool never_runs(const State& state) {
+    return std::any_of(state.begin(), state.end(), [&](const auto& entry) {
+      return entry.second && state.count({entry.first, false});
+    });
+  }
+
   /// A Merge of a conditional stands outside of its two branches; one of a loop joins nothing.
   void leave_branches(size_t i, const std::vector<State>& branches) {
     if (branches.size() < 2) return;
+    for (size_t side : {0, 1})
+      if (branches.size() == 2 && never_runs(branches[side])) {
+        states_[i] = branches[1 - side];
+        return;
+      }
     for (const auto& [condition, yes] : branches[0])
       if (branches.size() == 2 && branches[1].count({condition, !yes})) {
         states_[i].erase({condition, true});

@@ -68,6 +68,24 @@ class Branches {
       for (Edge input : flow_.nodes[i].inputs)
         if (flow_.binds(i, input)) states_[i].merge(state(input));
     }
+    skip_known_switches();
+  }
+
+  /// No node runs in both branches of a condition.
+  static bool never_runs(const State& state) {
+    return std::any_of(state.begin(), state.end(), [&](const auto& entry) {
+      return entry.second && state.contains({entry.first, false});
+    });
+  }
+
+  /// Gradients that a branch takes switch and merge its values by the condition of the branch itself: a Switch hands on
+  /// its value there (and a Merge, see merge_states).
+  void skip_known_switches() {
+    for (Node& node : flow_.nodes)
+      for (Edge& input : node.inputs)
+        while (!input.is_control() && flow_.at(input, "Switch") &&
+               states_[input.node].contains({condition_of(input.node), input.port == 1}))
+          input = flow_.data(input.node, 0);
   }
 
   void merge_states(uint32_t merge) {
@@ -76,6 +94,13 @@ class Branches {
     if (data != 2)
       fail(ErrorKind::unsupported, printable(flow_.nodes[merge].name), "joins {} branches, expected 2", data);
     State sides[] = {state(flow_.data(merge, 0)), state(flow_.data(merge, 1))};
+    for (size_t side : {0, 1})
+      if (never_runs(sides[side])) {
+        states_[merge] = sides[1 - side];
+        std::erase(flow_.nodes[merge].inputs, flow_.data(merge, side));
+        flow_.nodes[merge].op = "Identity";
+        return;
+      }
     for (const auto& [condition, yes] : sides[0]) {
       if (!sides[1].contains({condition, !yes})) continue;
       condition_[merge] = {condition, yes ? 0u : 1u};
@@ -109,7 +134,8 @@ class Branches {
       if (is_op(flow_.nodes[i], "Switch") && states_[i].empty()) outermost.insert(condition_of(i));
     std::map<Edge, std::vector<uint32_t>> result;
     for (uint32_t i : order_) {
-      if (states_[i].empty() || moved_.contains(i) || !raising_.has_effects(flow_.nodes[i])) continue;
+      if (states_[i].empty() || never_runs(states_[i]) || moved_.contains(i) || !raising_.has_effects(flow_.nodes[i]))
+        continue;
       std::set<Edge> outer;
       for (const auto& [condition, yes] : states_[i])
         if (outermost.contains(condition)) outer.insert(condition);
@@ -278,10 +304,23 @@ class Branches {
       for (Edge& input : node.inputs)
         if (auto moved = moved_.find(input.node); moved != moved_.end() && input.is_control() && !outside[input.node])
           input.node = moved->second;
+    wait_for_inputs_of_switches();
     if (function_ != nullptr)
       std::erase_if(function_->control_returns, [&](const auto& effect) { return !outside[effect.second]; });
     const std::vector<uint32_t> places = keep_nodes(flow_.nodes, outside);
     if (function_ != nullptr) renumber(*function_, places);
+  }
+
+  /// Who waits for a Switch alone (as `tuple/group_deps` in the gradient of a tf.cond) waits for its inputs, so that the
+  /// condition need not be known.
+  void wait_for_inputs_of_switches() {
+    for (Node& node : flow_.nodes)
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        if (!node.inputs[i].is_control() || !flow_.at(node.inputs[i], "Switch")) continue;
+        const std::vector<Edge> behind = flow_.nodes[node.inputs[i].node].inputs;
+        node.inputs.erase(node.inputs.begin() + static_cast<ptrdiff_t>(i--));
+        for (Edge edge : behind) node.inputs.push_back({edge.node, Edge::kControl});
+      }
   }
 
   FunctionDef* function_;  // that the nodes are the body of, or null

@@ -70,6 +70,43 @@ def batch_norm_by_a_placeholder():
 
 
 @case
+def a_switch_that_is_waited_for():
+    """Gradients of a branch stand behind the moving averages of another, so that a NoOp waits for their Switch."""
+
+    def build():
+        x, training = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.bool, [])
+        averages = [tf.get_variable(name, initializer=np.zeros(16, np.float32), trainable=False) for name in ("mean", "square")]
+        hidden = dense(x, "w1", 8, 16)
+        means = [tf.reduce_mean(value, 0) for value in (hidden, tf.square(hidden))]
+        moved = [
+            tf.cond(training, lambda a=a, b=b: tf.assign(a, 0.9 * a + 0.1 * b), lambda a=a: a * 1.0) for a, b in zip(averages, means)
+        ]
+        hidden = tf.cond(training, lambda: tf.tanh(hidden) * 3.0, lambda: hidden * 1.5)
+        loss = tf.reduce_mean(tf.square(dense(hidden, "w2", 16, 3)))
+        with tf.control_dependencies(moved):
+            return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], [x, training]
+
+    rows = data()[0]
+    return steps(build, [[rows, True], [rows, False], [rows[:7], True]])
+
+
+@case
+def slopes_in_a_branch():
+    """A gradient taken in a branch is part of the loss: it switches and merges by the branch's own condition."""
+
+    def build():
+        x, held = tf.placeholder(tf.float32, [None, 8]), tf.placeholder(tf.bool, [])
+        a, b = variable("w1", 8, 16), variable("w2", 16, 1)
+        score = lambda x: tf.matmul(tf.nn.softplus(tf.matmul(x, a)), b)
+        slope = lambda: tf.reduce_mean(tf.square(tf.gradients(score(x * 2.0), x)[0]))
+        loss = tf.reduce_mean(tf.square(score(x) - 1.0)) + tf.cond(held, slope, lambda: tf.constant(0.5))
+        return [loss, tf.train.GradientDescentOptimizer(0.1).minimize(loss)], [x, held]
+
+    rows = data()[0]
+    return steps(build, [[rows, True], [rows, False], [rows[:7], True]])
+
+
+@case
 def dropout_in_a_branch():
     """The gradient uses the mask that the forward branch drew."""
 
