@@ -79,6 +79,12 @@ bool quantises_back(const Match& m) {
 
 bool one_scale(const Match& m) { return is_one(m["s"]) && is_one(m["z"]); }
 
+/// Maxima of wider integers have no kernel of their own; those of floats have.
+bool moves_below_scale(const Match& m) {
+  const DType dtype = m["x"]->type.dtype;
+  return one_scale(m) && (!m.root().is("max_pool2d") || dtype == kU8 || dtype == kI8);
+}
+
 Value* transpose_integers(Match& m) {
   const auto moved = [&](const char* name) { return is_one(m[name]) ? m[name] : m.like(m.root(), {m[name]}); };
   return m.add("dequantize_linear", {m.like(m.root(), {m["x"]}), moved("s"), moved("z")});
@@ -213,7 +219,7 @@ const Rule kQuantisationRules[] = {
     {.name = "part_of_dequantised",
      .summary = "integers are reshaped, cut or pooled instead of the floats made of them",
      .pattern = "reshape|slice|max_pool2d(dequantize_linear(x, s, z), ...)",
-     .where = one_scale,
+     .where = moves_below_scale,
      .replace = on_integers,
      .in = "(%x: u8[1, 2, 2, 1]) -> (%y: f32[1, 1, 1, 1]) { %s = constant {value = f32[] (0.5)} %z = constant {value = "
            "u8[] "

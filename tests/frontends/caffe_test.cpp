@@ -97,6 +97,13 @@ TEST(Caffe, OutputsAreTheTopsThatNoLayerReads) {
   EXPECT_EQ(error_of(net, options), "has no layer or top 'q'");
 }
 
+TEST(Caffe, WhatSilenceReadsIsNoOutput) {
+  const std::string net = kData + layer("ReLU", "data", "a") + layer("TanH", "data", "b") +
+                          "layer { name: 'accuracy' type: 'Accuracy' bottom: 'a' top: 'accuracy' }\n"
+                          "layer { name: 's' type: 'Silence' bottom: 'b' bottom: 'accuracy' }\n";
+  EXPECT_EQ(outputs_of(net), (Texts{"a f32[2, 4, 6, 6]"}));
+}
+
 TEST(Caffe, SizesOfInputsAreWhatTheFileSaysOrWhatIsAskedFor) {
   const std::string net = layer("Input", "none", "x", "input_param { shape { dim: 10 dim: 3 } }");
   const std::string text = net.substr(0, net.find("bottom")) + net.substr(net.find("top: ")) + layer("ReLU", "x", "y");

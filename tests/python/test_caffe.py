@@ -256,6 +256,20 @@ def test_inner_product(tmp_path, shape, axis, turned, bias):
     check(tmp_path, "InnerProduct", [x], expected, [w.T if turned else w, b][: 1 + bias], inner_product_param=param)
 
 
+@pytest.mark.parametrize("stored", ["one", "other"])
+@pytest.mark.parametrize("old", [False, True])
+def test_layers_share_the_parameters_that_they_name_alike(tmp_path, stored, old):
+    x, y, w, b = floats(2, 5), floats(2, 5), floats(3, 5), floats(3)
+    text = 'input: "x" input: "y" input_shape { dim: 2 dim: 5 } input_shape { dim: 2 dim: 5 }'
+    names = 'param: "w" param: "b"' if old else 'param { name: "w" lr_mult: 1 } param { name: "b" }'
+    kind, word = ("INNER_PRODUCT", "layers") if old else ('"InnerProduct"', "layer")
+    for name, bottom in (("one", "x"), ("other", "y")):
+        text += f' {word} {{ name: "{name}" type: {kind} bottom: "{bottom}" top: "{name}" {names} inner_product_param {{ num_output: 3 }} }}'
+    found = run(tmp_path, text, {"x": x, "y": y}, {stored: [w, b]})
+    for one, rows in zip(found, (x, y)):
+        np.testing.assert_allclose(one, rows @ w.T + b, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(4, 6, 5, 3), (3, 7), (2, 3, 4, 5, 6)])
 def test_batch_norm(tmp_path, shape):
     x, mean, variance, factor = floats(*shape), floats(shape[1]), np.abs(floats(shape[1])) + 0.5, np.float32([250.5])

@@ -147,12 +147,13 @@ Module import_net(const caffe::Net& net, const caffe::Weights& weights, const Im
 }  // namespace
 
 Module import_caffe(const std::string& path, const ImportOptions& options) {
-  const caffe::Weights weights = with_code(
+  caffe::Weights weights = with_code(
       "caffe-weights", [&] { return options.weights.empty() ? caffe::Weights() : caffe::Weights(options.weights); });
   caffe::Net net = with_code("caffe-net", [&] { return caffe::read_net(path); });
   for (caffe::Layer& layer : net.layers)
     if (const auto other = options.layer_types.find(std::string(layer.type)); other != options.layer_types.end())
       layer.type = net.bytes->keep(other->second);
+  weights.share(net.layers);
   return import_net(net, weights, options, true);
 }
 

@@ -37,6 +37,7 @@ Graph::Graph(const Net& net) : net_(net), bottoms_(net.layers.size()) {
     const Layer& layer = net.layers[i];
     for (size_t bottom = 0; bottom < read_bottoms(layer); ++bottom) {
       const auto found = made.find(layer.bottoms[bottom]);
+      if (found == made.end() && role_of(layer) == Role::discard) continue;  // made by a layer of training
       if (found == made.end())
         fail(ErrorKind::invalid_model, net.bytes->name(),
              "line {}: layer '{}' reads '{}', which nothing above it makes", layer.line, printable(layer.name),

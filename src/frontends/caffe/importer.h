@@ -79,8 +79,9 @@ class LayerContext {
 /// What a layer means for inference.
 enum class Role : uint8_t {
   compute,
-  input,    // its tops are inputs of the net
-  training  // not there
+  input,     // its tops are inputs of the net
+  training,  // not there
+  discard    // as training, and its bottoms are no outputs
 };
 
 struct Row {

@@ -23,7 +23,7 @@ constexpr Row kInputRows[] = {
     {"InfogainLoss", nullptr, nullptr, Role::training},
     {"MultiBoxLoss", nullptr, nullptr, Role::training},
     {"MultinomialLogisticLoss", nullptr, nullptr, Role::training},
-    {"Silence", nullptr, nullptr, Role::training},
+    {"Silence", nullptr, nullptr, Role::discard},
     {"SmoothL1Loss", nullptr, nullptr, Role::training},
 };
 

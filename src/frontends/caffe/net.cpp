@@ -93,11 +93,13 @@ void fold_padding(std::vector<Layer>& layers, ModelBytes& model) {
 }
 
 Layer read_layer(const Message& from) {
-  return {from.text("name"), from.text("type"), from.texts("bottom"), from.texts("top"), from, from.line()};
+  Layer layer{from.text("name"), from.text("type"), from.texts("bottom"), from.texts("top"), from, from.line()};
+  for (const Message& param : from.messages("param")) layer.param_names.push_back(param.text("name"));
+  return layer;
 }
 
 Layer read_old_layer(const Message& from, ModelBytes& model) {
-  Layer layer{from.text("name"), "", from.texts("bottom"), from.texts("top"), from, from.line()};
+  Layer layer{from.text("name"), "", from.texts("bottom"), from.texts("top"), from, from.line(), from.texts("param")};
   if (!from.has("layer")) {
     layer.type = current_type(from.integer("type", 0));
     return layer;

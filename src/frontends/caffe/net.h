@@ -49,6 +49,7 @@ struct Layer {
   std::vector<std::string_view> bottoms, tops;
   Message params;
   int64_t line = 0;
+  std::vector<std::string_view> param_names = {};  // layers share the parameters that they name alike
 };
 
 struct Input {

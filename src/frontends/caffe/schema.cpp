@@ -268,13 +268,17 @@ constexpr TextField kYoloOutputFields[] = {{"boxes", 1, integer},         {"clas
                                            {"biases_high", 13, real},     {"resize_origin_img_to_net", 14, boolean}};
 constexpr TextMessage kYoloOutput{"YoloDetectionOutputParameter", kYoloOutputFields};
 
+constexpr TextField kParamFields[] = {
+    {"name", 1, text}, {"share_mode", 2, ignored}, {"lr_mult", 3, ignored}, {"decay_mult", 4, ignored}};
+constexpr TextMessage kParam{"ParamSpec", kParamFields, 0, field::layer::unknown};
+
 constexpr TextField kLayerFields[] = {
     {"name", field::layer::name, text},
     {"type", 2, text},
     {"bottom", 3, text},
     {"top", 4, text},
     {"loss_weight", 5, ignored},
-    {"param", 6, ignored},
+    {"param", 6, message, &kParam},
     {"blobs", field::layer::blobs, ignored},
     {"include", 8, message, &kRule},
     {"exclude", 9, message, &kRule},
@@ -487,7 +491,7 @@ constexpr TextField kOldFields[] = {{"layer", field::old_layer::oldest, message,
                                     {"contrastive_loss_param", 40, ignored},
                                     {"exp_param", 41, message, &kExp},
                                     {"loss_param", 42, ignored},
-                                    {"param", 1001, ignored},
+                                    {"param", 1001, text},
                                     {"blob_share_mode", 1002, ignored}};
 
 constexpr TextField kNetFields[] = {{"name", 1, text},

@@ -1,5 +1,8 @@
 #include "frontends/caffe/weights.h"
 
+#include <algorithm>
+#include <map>
+
 #include "frontends/caffe/schema.h"
 #include "frontends/values.h"
 
@@ -101,6 +104,26 @@ Weights::Weights(const std::string& path) : name_(path), bytes_(ModelBytes::open
     if (!blobs.empty()) layers_[name] = std::move(blobs);
   }
   if (!any) fail(ErrorKind::invalid_model, path, "has no layers; it is no caffemodel file");
+}
+
+void Weights::share(const std::vector<Layer>& layers) {
+  std::map<std::string_view, Blob> shared;
+  for (const Layer& layer : layers) {
+    const std::vector<Blob>* blobs = find(layer.name);
+    for (size_t i = 0; blobs != nullptr && i < std::min(blobs->size(), layer.param_names.size()); ++i)
+      shared.emplace(layer.param_names[i], (*blobs)[i]);
+  }
+  shared.erase("");
+  for (const Layer& layer : layers) {
+    if (find(layer.name) != nullptr) continue;
+    std::vector<Blob> blobs;
+    for (std::string_view name : layer.param_names) {
+      const auto found = shared.find(name);
+      if (found == shared.end()) break;
+      blobs.push_back(found->second);
+    }
+    if (!blobs.empty()) layers_[layer.name] = std::move(blobs);
+  }
 }
 
 const std::vector<Blob>* Weights::find(std::string_view layer) const {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontends/caffe/net.h"
 #include "frontends/wire.h"
 #include "ir/tensor.h"
 
@@ -24,6 +25,8 @@ class Weights {
   /// Throws Error not_found, io, invalid_model.
   explicit Weights(const std::string& path);
 
+  /// Gives layers that the file lacks the blobs of layers that name their parameters alike.
+  void share(const std::vector<Layer>& layers);
   /// Null for a layer that the file does not have.
   const std::vector<Blob>* find(std::string_view layer) const;
   Tensor tensor(const Blob& blob, std::vector<int64_t> dims) const;

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -218,6 +219,19 @@ def test_runs_on_integers(command, tmp_path, name):
     chosen = "".join(line for line in answer.stdout.splitlines(True) if not line.startswith("  not "))
     assert "cpu/integer_" in chosen
     assert "reference/" not in chosen and "cpu/tile" not in chosen and "cpu/depthwise" not in chosen, chosen
+
+
+def test_maxima_of_words_have_a_kernel(command, tmp_path):
+    g = Graph()
+    y = g.add("MaxPool", g.quantised("x", 1e-4, np.uint16(30000)), kernel_shape=[2, 2], strides=[2, 2])
+    g.save(tmp_path / "model.onnx", [1, 3, 8, 8], g.quantised(y, 1e-4, np.uint16(30000)))
+    model = onnx.load(tmp_path / "model.onnx")
+    model.opset_import[0].version, model.ir_version = 21, 10
+    onnx.save(model, tmp_path / "model.onnx")
+    answer = command("cairn", "why", "model.onnx")
+    assert answer.returncode == 0, answer.stderr
+    chosen = "".join(line for line in answer.stdout.splitlines(True) if not line.startswith("  not "))
+    assert "cpu/max_pool" in chosen and "reference/" not in chosen, chosen
 
 
 @pytest.mark.parametrize("name", sorted(STORED))
