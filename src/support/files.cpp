@@ -64,7 +64,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (data == MAP_FAILED) fail_errno(path, "cannot be mapped");
   mapped->bytes_ = {static_cast<const char*>(data), size};
-  remember_mapping(mapped->bytes_);
+  remember_mapping(mapped->bytes_, path);
   return mapped;
 }
 
