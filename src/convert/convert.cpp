@@ -105,7 +105,7 @@ SizeRange parameter_bytes(const SizeRange& images) {
 
 /// Inserts the preprocessing: images become byte inputs, and their limits, except for the batch, those of the bytes.
 void preprocess(const Conversion& conversion, Module& module, std::vector<InputLimits::Alternative>& alternatives) {
-  std::string text = read_file(conversion.aipp);
+  std::string text = read_text(conversion.aipp);
   const bool channels_first = conversion.format.starts_with("NC");
   std::vector<AippInput> inputs;
   try {
@@ -144,7 +144,20 @@ void lower(const Conversion& conversion, Module& module, Converted& converted) {
   for (const std::string& entry : conversion.precision.keep)
     if (std::count(converted.precision.unused.begin(), converted.precision.unused.end(), entry) && ++count <= 10)
       missing += (missing.empty() ? "" : ", ") + entry;
-  if (count > 0) throw ConversionError(Fault::kept_types, missing, fmt::format("{} entries fit no operator", count));
+  if (count > 0)
+    throw ConversionError(Fault::kept_types, missing,
+                          count == 1 ? "an entry fits no operator" : fmt::format("{} entries fit no operator", count));
+}
+
+void set_types_of_outputs(const Conversion& conversion, Module& module) {
+  const std::vector<std::string>& results = module.main().result_names;
+  const std::vector<std::string_view> names(results.begin(), results.end());
+  for (const auto& [name, dtype] : conversion.output_types)
+    if (!name.empty() && std::ranges::none_of(results, [&](const std::string& each) { return is_named(each, name); }))
+      throw ConversionError(
+          Fault::output_name, name,
+          fmt::format("is no output of the model, which has {}{}", fmt::join(names, ", "), did_you_mean(name, names)));
+  set_output_types(module, conversion.output_types);
 }
 
 void check_fp16_inputs(const Conversion& conversion, const Function& main) {
@@ -313,7 +326,7 @@ Converted convert(const Conversion& given) {
   check_fp16_inputs(conversion, module.main());
   set_input_types(module, conversion.fp16_inputs, kF16);
   lower(conversion, module, converted);
-  set_output_types(module, conversion.output_types);
+  set_types_of_outputs(conversion, module);
   module.disabled_passes = conversion.disabled_passes;
   module.keep_memory = conversion.keep_memory;
   if (conversion.deterministic) module.metadata["deterministic"] = "1";

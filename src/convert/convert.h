@@ -60,6 +60,7 @@ class ConversionError final : public Error {
     fp16_name,       // no input of that name
     fp16_type,       // an input that holds no floats
     kept_types,      // no operator of that name
+    output_name,     // of a type: no output of that name
   };
   ConversionError(Fault fault, std::string name, const std::string& message)
       : Error(ErrorKind::invalid_argument, name, message), fault_(fault), name_(std::move(name)) {}

@@ -186,6 +186,10 @@ tensorflow::Signature complete(const tensorflow::GraphDef& graph, const tensorfl
 void check_out_nodes(const tensorflow::GraphDef& graph, const tensorflow::NodeNames& names,
                      const std::vector<std::string>& out_nodes) {
   for (const std::string& text : out_nodes) {
+    if (const size_t colon = text.rfind(':');
+        text.find_first_not_of("0123456789", colon + 1) < text.size() && colon < text.size())
+      throw UnknownName(ErrorKind::invalid_argument, UnknownName::Of::output, text, graph.model->name(),
+                        fmt::format("'{}' is no tensor name, expected node:number", printable(text)));
     const std::string_view wanted = tensorflow::parse_tensor_name(text, text).node;
     if (names.find(wanted)) continue;
     std::vector<std::string_view> all;

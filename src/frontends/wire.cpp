@@ -38,7 +38,7 @@ std::shared_ptr<ModelBytes> ModelBytes::from_descriptor(std::string name, int de
   if (start == MAP_FAILED) fail(ErrorKind::io, model->name_, "cannot be mapped: {}", reason(errno));
   model->bytes_ = {static_cast<const char*>(start), size};
   model->mapped_ = true;
-  remember_mapping(model->bytes_);
+  remember_mapping(model->bytes_, model->name_);
   return model;
 }
 

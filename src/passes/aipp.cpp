@@ -6,6 +6,7 @@
 
 #include "ir/builder.h"
 #include "ops/aipp.h"
+#include "support/nearest.h"
 
 namespace cairn {
 
@@ -263,12 +264,17 @@ Value* input_of(const Function& main, const AippOp& op) {
   const auto& params = main.body.params;
   if (op.input_name.empty()) {
     auto rank = static_cast<size_t>(op.integer("related_input_rank"));
-    if (rank >= params.size()) op.refuse("", "related_input_rank is {}, the model has {} inputs", rank, params.size());
+    if (rank >= params.size())
+      op.refuse("", "related_input_rank is {}, the model has {}; the first is 0", rank,
+                params.size() == 1 ? "1 input" : fmt::format("{} inputs", params.size()));
     return params[rank].get();
   }
   for (const auto& param : params)
     if (param->name == op.input_name || param->name == op.input_name + ":0") return param.get();
-  op.refuse(op.input_name, "is no input of the model");
+  std::vector<std::string_view> names;
+  for (const auto& param : params) names.push_back(param->name);
+  op.refuse(op.input_name, "is no input of the model, which has {}{}", fmt::join(names, ", "),
+            did_you_mean(op.input_name, names));
 }
 
 /// The image from the bytes and the parameters that each run passes; settings not given here are taken from the

@@ -45,7 +45,8 @@ void read_mix_lists(const std::string& text, PrecisionOptions& precision) {
     for (const auto& [change, types] : changes.items()) {
       auto* into = change == "to-add" ? target : change == "to-remove" ? &precision.gray : nullptr;
       if (!into || !types.is_array())
-        fail(ErrorKind::invalid_argument, "mixed_lists", "'{}' is not a list to-add or to-remove", change);
+        fail(ErrorKind::invalid_argument, "mixed_lists", "'{}' of {} is {}", change, list,
+             into ? "no list of operators: [\"Add\"]" : "neither to-add nor to-remove");
       for (const auto& type : types) {
         if (!type.is_string())
           fail(ErrorKind::invalid_argument, "mixed_lists", "{} of {} has an entry that is no text", change, list);
@@ -53,6 +54,9 @@ void read_mix_lists(const std::string& text, PrecisionOptions& precision) {
       }
     }
   }
+  for (const std::string& type : precision.black)
+    if (std::ranges::count(precision.white, type) > 0)
+      fail(ErrorKind::invalid_argument, "mixed_lists", "'{}' is added to black-list and to white-list", type);
 }
 
 std::vector<CustomTypes> read_custom_types(const std::string& text) {

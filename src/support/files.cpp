@@ -17,6 +17,7 @@
 #include "support/nearest.h"
 #include "support/pages.h"
 #include "support/part_file.h"
+#include "support/utf8.h"
 
 namespace cairn {
 
@@ -63,7 +64,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (data == MAP_FAILED) fail_errno(path, "cannot be mapped");
   mapped->bytes_ = {static_cast<const char*>(data), size};
-  remember_mapping(mapped->bytes_);
+  remember_mapping(mapped->bytes_, path);
   return mapped;
 }
 
@@ -99,6 +100,25 @@ std::string read_file(const std::string& path, size_t limit) {
   }
   bytes.resize(have);
   return bytes;
+}
+
+std::string read_text(const std::string& path) {
+  std::string bytes = read_file(path);
+  if (bytes.starts_with("\xef\xbb\xbf")) return bytes.substr(3);
+  const bool little = bytes.starts_with("\xff\xfe");
+  if (!little && !bytes.starts_with("\xfe\xff")) return bytes;
+  std::string text;
+  uint32_t high = 0;  // first half of a character above U+FFFF
+  for (size_t i = 2; i + 1 < bytes.size(); i += 2) {
+    const uint32_t low = static_cast<uint8_t>(bytes[i + (little ? 0 : 1)]);
+    const uint32_t unit = low | uint32_t{static_cast<uint8_t>(bytes[i + (little ? 1 : 0)])} << 8;
+    if (unit >> 10 == 0x36) {
+      high = unit;
+      continue;
+    }
+    append_utf8(text, unit >> 10 == 0x37 ? 0x10000 + ((high & 0x3ff) << 10) + (unit & 0x3ff) : unit);
+  }
+  return text;
 }
 
 void make_folders(const std::string& path) {

@@ -37,6 +37,8 @@ void write_file(const std::string& path, const std::function<void(const FileSink
 void write_file(const std::string& path, std::string_view bytes);
 /// The whole content. Throws Error not_found, io (also when there are more than `limit` bytes).
 std::string read_file(const std::string& path, size_t limit = 64 << 20);
+/// A text that a person wrote: without the byte order mark of Windows, UTF-16 that has one as UTF-8.
+std::string read_text(const std::string& path);
 
 /// Makes the folder and those above it that are missing. Throws Error io, invalid_argument, not_found.
 void make_folders(const std::string& path);

@@ -35,7 +35,7 @@ size_t difference(size_t a, size_t b) { return a > b ? a - b : b - a; }
 
 std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> candidates) {
   std::optional<std::string_view> found;
-  size_t least = name.size() / 3 + 2;
+  size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
   for (std::string_view candidate : candidates) {
     if (same_letters(name, candidate)) return candidate;
     const size_t distance = edit_distance(name, candidate);

@@ -10,7 +10,7 @@ namespace cairn {
 
 /// The candidate with the least edit distance (insert, remove, replace a byte, swap two) from `name`. Ties go to the
 /// nearest length, then to the first; a candidate that differs only in letter case precedes all others. Nothing when
-/// the distance is more than a third of the name's length plus one.
+/// the distance is more than one and more than a third of the name's length.
 std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 /// "; did you mean NAME?", or nothing.

@@ -42,6 +42,18 @@ std::string lower(std::string_view text) {
   return small;
 }
 
+/// What other converters call an option, and ours.
+constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {{"aipp", "insert_op_conf=FILE"},
+                                                                         {"aipp_conf", "insert_op_conf=FILE"},
+                                                                         {"aipp_config", "insert_op_conf=FILE"},
+                                                                         {"fp16", "precision_mode=force_fp16"},
+                                                                         {"input", "input_shape=\"name:dims\""},
+                                                                         {"inputs", "input_shape=\"name:dims\""},
+                                                                         {"outputs", "out_nodes=\"node:0\""},
+                                                                         {"quiet", "log=error"},
+                                                                         {"verbose", "log=info"},
+                                                                         {"device", "device_id=0"}};
+
 /// The option with the longest name that is a proper prefix of `name`, at least three characters long.
 const OptionDef* option_in_front(std::string_view name, Door door) {
   for (size_t length = name.size(); length-- > 3;)
@@ -147,6 +159,10 @@ std::string hint_for_stray(const std::string& word, const std::string& next, Doo
 std::string hint_for_unknown(const std::string& name, const std::string& next, Door door) {
   const std::string joined = fmt::format("{}_{}", name, split_name(next).first);
   if (!next.empty() && find_option(joined, door)) return fmt::format("write --{} in one word", joined);
+  if (name.size() == 1) return "options have no short names; --help lists all";
+  for (const auto& [word, option] : kOtherWords)
+    if (lower(name) == word && find_option(option.substr(0, option.find('=')), door))
+      return fmt::format("here it is --{}", option);
   if (find_option(lower(name), door)) return fmt::format("options are in small letters: --{}", lower(name));
   if (const size_t colon = name.find(':'); colon != std::string::npos && find_option(name.substr(0, colon), door))
     return fmt::format("write '=' in place of ':': --{}={}", name.substr(0, colon), name.substr(colon + 1));

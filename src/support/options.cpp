@@ -302,7 +302,18 @@ class Reader {
                           value),
               fix);
     else
-      invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)), fix);
+      invalid("E10001", fmt::format("it must be one of: {}", joined(def.values)),
+              fix.empty() ? of_other_version(def, value) : fix);
+  }
+
+  /// "--name_v2=value" for a value of the option's other version.
+  static std::string of_other_version(const OptionDef& def, const std::string& value) {
+    const std::string name = def.name;
+    for (const OptionDef& other : option_table())
+      if ((name + "_v2" == other.name || std::string(other.name) + "_v2" == name) &&
+          std::ranges::count(other.values, value) > 0)
+        return fmt::format("--{}={}", other.name, value);
+    return "";
   }
 
   /// The allowed value nearest to a misspelt one, compared without letter case and without trailing text.
@@ -365,10 +376,15 @@ const OptionDef* find_option(std::string_view name, Door door) {
 }
 
 std::optional<std::string_view> nearest_option(std::string_view name, Door door) {
-  std::vector<std::string_view> names;
-  for (const OptionDef& def : option_table())
-    if ((def.doors & door) != 0) names.push_back(def.name);
-  return nearest(canonical(name), names);
+  const std::string wanted = canonical(name);
+  std::vector<std::string_view> names, longer;  // those that begin with it or end in it, as `soc` and `batch_size` do
+  for (const OptionDef& def : option_table()) {
+    if ((def.doors & door) == 0) continue;
+    names.push_back(def.name);
+    if (names.back().starts_with(wanted) || names.back().ends_with("_" + wanted)) longer.push_back(def.name);
+  }
+  if (wanted.size() < 3 || longer.empty()) return nearest(wanted, names);
+  return *std::ranges::min_element(longer, {}, &std::string_view::size);
 }
 
 std::string ParsedOptions::get(std::string_view name) const {

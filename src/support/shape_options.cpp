@@ -38,8 +38,10 @@ std::optional<int64_t> number_in(std::string_view text) {
   return code == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+constexpr const char* kBothEnds = "write both ends, as in 1~8, or -1 for any size";
+
 /// Suggests what was most likely meant by a text that is no size.
-std::string size_fix(std::string_view text) {
+std::string size_fix(std::string_view text, const char* otherwise) {
   const std::string_view plain = trimmed(text);
   if (plain.empty()) return "there is a comma too many, or a size is missing";
   for (std::string_view dash : {"-", "..", ":", "\u2013"})
@@ -50,18 +52,22 @@ std::string size_fix(std::string_view text) {
   for (std::string_view open : {"None", "none", "null", "?", "*", "-", "n", "N", "batch", "batch_size", "bs", "unk"})
     if (plain == open || plain.starts_with("unk__")) return "write -1 for a size that is open, 1~8 for a range";
   if (plain.find_first_not_of("0123456789xX* \t") == std::string_view::npos) return "separate the sizes by ','";
-  return kShapeFix;
+  if (plain.starts_with('~') || plain.ends_with('~')) return kBothEnds;
+  if (plain.find('~') != std::string_view::npos) return "a range is two sizes with '~' between, the smaller first: 1~8";
+  return otherwise;
 }
 
 int64_t parse_size(std::string_view text, std::string_view part) {
   auto size = number_in(trimmed(text));
-  if (!size) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' is not a number", text, part), size_fix(text));
+  if (!size)
+    refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' is not a number", text, part),
+           size_fix(text, kShapeFix));
   if (*size > INT32_MAX)
     refuse("E10013", "--input_shape",
-           fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX), kShapeFix);
+           fmt::format("'{}' in '{}' is too large, expected at most {}", text, part, INT32_MAX));
   if (*size == 0 || *size < -1)
     refuse("E10011", "--input_shape",
-           fmt::format("'{}' in '{}' is not a size; expected at least 1, or -1 for any", *size, part), kShapeFix);
+           fmt::format("'{}' in '{}' is not a size; expected at least 1, or -1 for any", *size, part));
   return *size;
 }
 
@@ -88,8 +94,7 @@ void add_size(NamedDims& input, std::string_view item, std::string_view part) {
     return add_range(input, size < 0 ? SizeRange{} : SizeRange{size, size});
   }
   if (trimmed(item.substr(0, tilde)).empty() || trimmed(item.substr(tilde + 1)).empty())
-    refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has one end only", item, part),
-           "write both ends, as in 1~8, or -1 for any size");
+    refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has one end only", item, part), kBothEnds);
   int64_t low = parse_size(item.substr(0, tilde), part), high = parse_size(item.substr(tilde + 1), part);
   if (low < 0) refuse("E10014", "--input_shape", fmt::format("'{}' in '{}' has no lower end", item, part), kShapeFix);
   if (high >= 0 && high < low)
@@ -110,7 +115,7 @@ void add_ranges(NamedDims& input, std::string_view inside, const std::string& pa
              fmt::format("Value [{}] for parameter [--input_shape_range] is invalid. Reason: '{}' is neither a size "
                          "nor a range such as 1~20",
                          part, item),
-             kRangeFix);
+             size_fix(item, kRangeFix));
     if (!range && *low < 0)
       add_range(input, {});
     else
@@ -129,7 +134,7 @@ NamedDims parse_named_range(const std::string& part) {
                     "one pair of brackets",
                     part),
         kRangeFix);
-  NamedDims input;
+  NamedDims input{.of_ranges = true};
   std::string_view name = trimmed(std::string_view(part).substr(0, open));
   input.name = trimmed(name.substr(0, name.size() - 1));
   add_ranges(input, std::string_view(part).substr(open + 1, close - open - 1), part);
@@ -286,7 +291,8 @@ std::vector<Profile> parse_profiles(ProfileKind kind, const std::string& value, 
   }
   if (profiles.size() < kLeastProfiles)
     bad_profile("E10035", kind, value,
-                fmt::format("it has {} profiles, expected at least {}", profiles.size(), kLeastProfiles));
+                fmt::format("it has {} profile{}, expected at least {}", profiles.size(),
+                            profiles.size() == 1 ? "" : "s", kLeastProfiles));
   if (profiles.size() > kMostProfiles)
     bad_profile("E10036", kind, value,
                 fmt::format("it has {} profiles, expected at most {}", profiles.size(), kMostProfiles));

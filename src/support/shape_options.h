@@ -22,6 +22,7 @@ struct NamedDims {
   std::string name;  // empty: by position
   std::vector<int64_t> dims;
   std::vector<SizeRange> ranges;  // one per dim
+  bool of_ranges = false;         // given by --input_shape_range
 };
 
 /// "a:1,224,224,3;b:1,-1,1~8"; brackets and blanks are accepted and noted in `repairs`. Names may contain colons.

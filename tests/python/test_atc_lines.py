@@ -116,11 +116,31 @@ def test_every_option_that_has_a_meaning_stands_in_a_line(command):
     [
         ("--model=m.onnx --framework=5 --output=o --out_nodes=Y:0", "did you mean y?"),
         ("--model=m.onnx --framework=5 --output=o --input_shape=x:-1,3 --dynamic_batch_size='1 2'", '"1,2,4"'),
+        ("--model=m.onnx --framework=5 --output=o --input_shape_range=y:[1~2,3]", "specified in [--input_shape_range]"),
+        ("--model=m.onnx --framework=5 --output=o --output_type=Y:FP16", "specified in [--output_type] is not found: it is no"),
+        ("--model=m.pb --framework=3 --output=o --out_nodes=y:x", "E10016: An opname specified in [--out_nodes]"),
+        ("--model=m.onnx --framework=5 --output=o --insert_op_conf=utf16.cfg", "3], expected an image of 4 dimensions"),
+        ("--model=m.onnx --framework=5 --output=o --insert_op_conf=name.cfg", "which has x; did you mean x?"),
+        ("--model=m.onnx --framework=5 --output=o --fusion_switch_file=of.json", "APass is 'of', expected on or off"),
+        ("--model=m.onnx --framework=5 --output=o --precision_mode=allow_mix_precision --modify_mixlist=both.json",
+         "'Neg' is added to black-list and to white-list"),
+        ("--model=m.onnx --framework=5 --output=o --precision_mode=allow_mix_precision --modify_mixlist=text.json",
+         "'to-add' of black-list is no list of operators"),
+        ("--singleop=key.json --output=o", "did you mean input_desc?"),
+        ("", "[--output] is empty"),
+        ("", "[--model] is empty"),
         ("--mode=6 --model=m.om", "--om=m.om in place of --model"),
         ("--mode=1 --model=m.onnx --json=m.json", "--om=m.onnx in place of --model"),
     ],
 )
 def test_a_refusal_says_what_would_be_taken(command, tmp_path, words, hint):
     (tmp_path / "m.onnx").write_bytes(onnx([("x", [-1, 3])]))
+    (tmp_path / "m.pb").write_bytes(frozen([("x", [-1, 3])]))
+    (tmp_path / "utf16.cfg").write_text(IMAGE.format(size=8), "utf-16")
+    (tmp_path / "name.cfg").write_text('aipp_op { aipp_mode: static related_input_name: "X" input_format: RGB888_U8 }')
+    (tmp_path / "of.json").write_text('{"Switch": {"GraphFusion": {"APass": "of"}}}')
+    (tmp_path / "both.json").write_text('{"black-list": {"to-add": ["Neg"]}, "white-list": {"to-add": ["Neg"]}}')
+    (tmp_path / "text.json").write_text('{"black-list": {"to-add": "Neg"}}')
+    (tmp_path / "key.json").write_text('[{"op": "Neg", "inputs_desc": [], "output_desc": []}]')
     done = command("atc", "--soc_version=Ascend310", *shlex.split(words))
     assert done.returncode == 255 and hint in done.stdout, done.stdout

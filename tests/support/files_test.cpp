@@ -366,5 +366,18 @@ TEST(ReportText, JsonAndSarifHoldEveryPlaceAndSurviveBadText) {
   EXPECT_EQ(locations[1]["physicalLocation"]["artifactLocation"]["uri"], "m.pb");
 }
 
+TEST_F(Folder, TextsOfWindowsAreReadWithoutTheirByteOrderMarks) {
+  const std::string path = folder_ / "text";
+  for (const std::string& bytes : {std::string("\xef\xbb\xbf"
+                                               "a\xc3\xa4\xf0\x9f\x98\x80"),
+                                   std::string("\xff\xfe"
+                                               "a\0\xe4\0\x3d\xd8\0\xde",
+                                               10),
+                                   std::string("\xfe\xff\0a\0\xe4\xd8\x3d\xde\0", 10)}) {
+    write_file(path, bytes);
+    EXPECT_EQ(read_text(path), "a\xc3\xa4\xf0\x9f\x98\x80");
+  }
+}
+
 }  // namespace
 }  // namespace cairn

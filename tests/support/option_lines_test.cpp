@@ -50,7 +50,8 @@ class Corpus : public testing::Test {
       parse_options(words, door_of(def));
     } catch (const ReportError& error) {
       for (const Problem& problem : error.report().problems()) {
-        if (problem.code == code && (problem.fix + problem.message).find(hint) != std::string::npos) return;
+        const std::string said = fmt::format("{}{} ({})", problem.fix, problem.message, problem.fix);
+        if (problem.code == code && said.find(hint) != std::string::npos) return;
         found += fmt::format("{} {} ({}); ", problem.code, problem.message, problem.fix);
       }
     }
@@ -196,6 +197,17 @@ TEST_F(Corpus, AValueThatIsNoneNamesTheOneThatWasMeant) {
   EXPECT_GE(lines, 150u);
 }
 
+TEST_F(Corpus, AValueOfTheOptionsOtherVersionNamesThatOption) {
+  refused({"--precision_mode=fp16"}, *find_option("precision_mode", kAtc), "E10001", "--precision_mode_v2=fp16");
+  refused({"--precision_mode_v2=force_fp16"}, *find_option("precision_mode_v2", kAtc), "E10001",
+          "--precision_mode=force_fp16");
+}
+
+TEST_F(Corpus, AValueFarFromAllHasNoHint) {
+  refused({"--framework=3.0"}, *find_option("framework", kAtc), "E10007", "5(Onnx) ()");
+  refused({"--input_format=NC1HWC0"}, *find_option("input_format", kAtc), "E10001", "NDHWC ()");
+}
+
 TEST_F(Corpus, OptionsThatAreRefusedSayWhyInEveryForm) {
   for (const OptionDef& def : option_table()) {
     if (def.status != OptionStatus::refused) continue;
@@ -219,6 +231,24 @@ TEST(NearestOptions, SwappedLettersAndTheCaseOfLettersAreSeen) {
                                      {"ouput_type", "output_type"},
                                      {"insert_op_config", "insert_op_conf"}})
     EXPECT_EQ(nearest_option(wrong, kAtc), std::string_view(right)) << wrong;
+}
+
+TEST(NearestOptions, AreThoseThatBeginWithTheWordOrEndInIt) {
+  for (const auto& [word, name] : {std::pair("soc", "soc_version"),
+                                   {"out", "output"},
+                                   {"batch_size", "dynamic_batch_size"},
+                                   {"mixlist", "modify_mixlist"}})
+    EXPECT_EQ(nearest_option(word, kAtc), std::string_view(name)) << word;
+  EXPECT_EQ(nearest_option("rate", kAtc), std::nullopt);
+}
+
+TEST(UnknownOptions, WordsOfOtherConvertersAndShortNamesHaveTheirOwnHints) {
+  for (const auto& [word, hint] : {std::pair("aipp_conf", "here it is --insert_op_conf=FILE"),
+                                   {"fp16", "here it is --precision_mode=force_fp16"},
+                                   {"verbose", "here it is --log=info"},
+                                   {"m", "options have no short names; --help lists all"}})
+    EXPECT_EQ(hint_for_unknown(word, "", kAtc), hint);
+  EXPECT_EQ(hint_for_unknown("fp16", "", kOmg), "--help lists all options");  // which has no such option
 }
 
 TEST(NearestNames, ThoseWithoutACommonLetterAreNotMeant) {
@@ -247,10 +277,27 @@ TEST(EmptyValues, AreToldAndLeftOut) {
   EXPECT_EQ(options.repairs.size(), 3u);
 }
 
+TEST(ShapeRanges, MistakesHaveTheHintThatFits) {
+  for (const auto& [value, hint] : {std::pair("a:[1-8,4]", "write a range with '~': 1~8"),
+                                    {"a:[1..8,4]", "write a range with '~': 1~8"},
+                                    {"a:[~8,4]", "write both ends, as in 1~8"},
+                                    {"a:[1~2~3]", "a range is two sizes with '~' between"},
+                                    {"a:[None,4]", "write -1 for a size that is open"},
+                                    {"a:[4~1]", "a range is two sizes"}}) {
+    try {
+      parse_shape_ranges(value);
+      ADD_FAILURE() << value;
+    } catch (const ReportError& error) {
+      EXPECT_TRUE(error.report().problems()[0].fix.starts_with(hint)) << value << error.report().problems()[0].fix;
+    }
+  }
+}
+
 TEST(ShapeValues, MistakesHaveTheHintThatFits) {
   const std::pair<const char*, const char*> kCases[] = {
       {"a:1-8,4", "write a range with '~': 1~8"},
       {"a:1..8,4", "write a range with '~': 1~8"},
+      {"a:1~2~3,4", "a range is two sizes with '~' between"},
       {"a:1~,4", "write both ends, as in 1~8, or -1 for any size"},
       {"a:~8,4", "write both ends, as in 1~8, or -1 for any size"},
       {"a:1,2 b:3,4", "--input_shape=\"a:1,2;b:3,4\""},

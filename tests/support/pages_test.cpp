@@ -48,6 +48,20 @@ TEST(Pages, OfAMappedFileAreLetGoAndReadAgain) {
   EXPECT_EQ(file->bytes(), pattern());
 }
 
+TEST(Pages, AFileThatBecomesShorterIsNamedBeforeTheProcessEnds) {
+  const auto path = std::filesystem::temp_directory_path() / ("cairn_pages_" + std::to_string(getpid()));
+  write_file(path, pattern());
+  const auto file = MappedFile::open(path);
+  EXPECT_EXIT(
+      {
+        std::filesystem::resize_file(path, 0);
+        volatile char last = file->bytes().back();
+        (void)last;
+      },
+      testing::KilledBySignal(SIGBUS), "cairn_pages_[0-9]+: became shorter while it was in use");
+  std::filesystem::remove(path);
+}
+
 TEST(Pages, OfOtherMemoryKeepTheirContent) {
   std::string bytes = pattern();
   release_pages(bytes.data(), bytes.size());

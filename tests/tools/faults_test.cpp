@@ -298,6 +298,36 @@ TEST_F(Faults, ASignalLeavesNoPartAndIsTold) {
   }
 }
 
+TEST_F(Faults, AFileThatBecomesShorterWhileItIsReadIsTold) {
+  std::string numbers = "0";
+  for (int i = 1; i < 20'000; ++i) numbers += fmt::format(", {}", i);
+  write_file(folder_ / "m.cairn", fmt::format(R"(module @m {{
+  func @main(%x: f32[20000]) -> (%y: f32[20000]) {{
+    %w = constant {{value = f32[20000] ({})}} : f32[20000]
+    %y = mul %x, %w : f32[20000]
+    return %y
+  }}
+}}
+)",
+                                              numbers));
+  ASSERT_EQ(run("cairn convert m.cairn -o large.om").status, 0) << said("errors");
+  ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  // Waits for a reader of the pipe, with the model open.
+  const Ending ending = run("cairn convert large.om -o pipe", [&] {
+    const pid_t command = ::getpid();
+    if (::fork() == 0) {
+      wait_until_asleep(command);
+      fs::resize_file(folder_ / "large.om", 0);
+      std::ifstream reader(folder_ / "pipe");
+      std::stringstream rest;
+      rest << reader.rdbuf();
+      ::_exit(0);
+    }
+  });
+  EXPECT_EQ(ending.status, 1);
+  EXPECT_EQ(said("errors").substr(0, 45), "error: large.om: became shorter while it was ") << said("errors");
+}
+
 TEST_F(Faults, KillsLeaveAtMostOnePart) {
   write_file(folder_ / "m.cairn", large_model());
   std::string rows = "a,b\n";

@@ -146,6 +146,18 @@ class Tool {
     return problem.code.find("unsupported") != std::string::npos ? "E19010" : "E19014";
   }
 
+  /// Reports all options that are missing together.
+  void require(std::initializer_list<const char*> names) const {
+    Report missing;
+    for (const char* name : names) try {
+        required(name);
+      } catch (const ReportError& error) {
+        for (const Problem& problem : error.report().problems()) missing.add(problem);
+      }
+    if (!missing.empty())
+      throw ReportError(ErrorKind::invalid_argument, "", "the command line is wrong", std::move(missing));
+  }
+
   std::string required(const char* name) const {
     std::string value = options_.get(name);
     if (value.empty()) {
@@ -195,6 +207,7 @@ class Tool {
   }
 
   void convert() {
+    require({"model", "output"});
     std::string output = output_path();
     Conversion job = request().conversion;
     job.output = output;
@@ -244,6 +257,8 @@ class Tool {
 
   void single_operators() {
     std::string folder = required("output");
+    for (const char* other : {"model", "input_shape", "out_nodes", "insert_op_conf"})
+      if (options_.has(other)) say(Level::warning, "note", fmt::format("--{} has no effect beside --singleop", other));
     for (const SingleOp& op : read_single_ops(options_.get("singleop"))) {
       std::string path = (std::filesystem::path(folder) / (op.file + ".om")).string();
       std::filesystem::create_directories(folder);
@@ -309,7 +324,8 @@ class Tool {
 
   /// Mode 1: names, types, attributes, shapes and edges of a model, without weights.
   void to_json() {
-    std::string path = required("om"), target = required("json");
+    require({"om", "json"});
+    std::string path = options_.get("om"), target = options_.get("json");
     ImportOptions import;
     import.weights = options_.get("weight");
     import.out_nodes = split_list(options_.get("out_nodes"), ';');
@@ -318,7 +334,8 @@ class Tool {
 
   /// Mode 5: the same of a text dump.
   void dump_to_json() {
-    std::string path = required("om"), target = required("json");
+    require({"om", "json"});
+    std::string path = options_.get("om"), target = options_.get("json");
     write_json(target, text_dump_json(read_file(path, kLargestDump), path));
   }
 

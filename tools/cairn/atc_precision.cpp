@@ -30,7 +30,7 @@ std::string text_of(const std::string& path, const char* option) {
   if (!std::filesystem::exists(path))
     stop("E10410", option, fmt::format("File [{}] of parameter [{}] does not exist.", path, option),
          hint_of(near_file(path)));
-  return read_file(path);
+  return read_text(path);
 }
 std::vector<std::string> lines_of(const std::string& path, const char* option) {
   return split_list(text_of(path, option), '\n');

@@ -81,7 +81,7 @@ class Reader {
   std::map<std::string, std::string> layer_types() const {
     std::map<std::string, std::string> types;
     if (!options_.has("op_name_map")) return types;
-    for (const std::string& line : split_list(read_file(options_.get("op_name_map")), '\n')) {
+    for (const std::string& line : split_list(read_text(options_.get("op_name_map")), '\n')) {
       const size_t colon = line.find(':');
       if (colon == std::string::npos || colon == 0 || colon + 1 == line.size())
         stop("E10003", "--op_name_map", fmt::format("--op_name_map: '{}' is not TYPE:OTHER", line));
@@ -210,7 +210,7 @@ class Reader {
   }
 
   void fusion_switches(const std::string& path) {
-    std::string text = read_file(path);
+    std::string text = read_text(path);
     if (text.find('{') == std::string::npos) {  // lines "Rule:off"
       for (const std::string& line : split_list(text, '\n')) {
         size_t colon = line.rfind(':');
@@ -229,7 +229,14 @@ class Reader {
     for (const char* group : {"GraphFusion", "UBFusion"}) {
       if (!switches.contains(group) || !switches[group].is_object()) continue;
       for (const auto& [name, value] : switches[group].items()) {
-        if (!value.is_string() || value.get<std::string>() != "off") continue;
+        const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
+        if (word != "on" && word != "off")
+          stop(
+              "E10001", "--fusion_switch_file",
+              fmt::format("Value [{}] for parameter [--fusion_switch_file] is invalid. Reason: {} is '{}', expected on "
+                          "or off",
+                          path, name, word));
+        if (word == "on") continue;
         if (group == std::string_view("UBFusion"))
           notice(
               fmt::format("--fusion_switch_file: UBFusion {} has no effect: kernels of several operators have no "

@@ -25,15 +25,25 @@ namespace {
     case Fault::fp16_type:
       stop("E10001", "--input_fp16_nodes",
            fmt::format("Value [{}] for parameter [--input_fp16_nodes] is invalid. Reason: {}", name, error.message()));
+    case Fault::output_name:
+      stop("E10016", "--output_type",
+           fmt::format("Opname [{}] specified in [--output_type] is not found: it {}", name, error.message()));
     case Fault::kept_types: stop("E10003", "--keep_dtype", fmt::format("--keep_dtype: {}: {}", error.message(), name));
   }
   throw error;
 }
 
+/// Whether the name was given with a range, which --input_shape_range has.
+bool is_range(const Conversion& conversion, const std::string& name) {
+  return std::ranges::any_of(conversion.shapes,
+                             [&](const NamedDims& shape) { return shape.name == name && shape.of_ranges; });
+}
+
 [[noreturn]] void stop_for(const UnknownName& error, const Conversion& conversion) {
   if (error.of() == UnknownName::Of::input)
     stop("E10016", "--input_shape",
-         fmt::format("Opname [{}] specified in [--input_shape] is not found: {}", error.name(), error.what()));
+         fmt::format("Opname [{}] specified in [--input_shape{}] is not found: {}", error.name(),
+                     is_range(conversion, error.name()) ? "_range" : "", error.what()));
   const auto& nodes = conversion.import.out_nodes;
   const bool joined = std::any_of(nodes.begin(), nodes.end(), [](const std::string& node) {
     return node.find_first_of(", ") != std::string::npos;
@@ -53,7 +63,7 @@ void stop(const char* code, const std::string& subject, const std::string& messa
 }
 
 Json read_json(const std::string& path, const char* option, const char* code) {
-  const std::string text = read_file(path);
+  const std::string text = read_text(path);
   if (const std::string fault = json_fault(text); !fault.empty())
     stop(code, option, fmt::format("File [{}] of parameter [{}] cannot be read as JSON: {}", path, option, fault));
   return Json::parse(text);

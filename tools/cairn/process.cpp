@@ -93,6 +93,15 @@ void end_late(int) {
   ::_exit(1);
 }
 
+int failure_status;
+
+/// A file that the command reads became shorter, which has been told.
+void end_for_lost_page(int) {
+  hold_part_files();
+  remove_part_files();
+  ::_exit(failure_status);
+}
+
 /// Fires once after so many seconds; 0: never.
 void set_timer(double seconds) {
   const double whole = std::floor(seconds);
@@ -111,6 +120,7 @@ void handle(int number, void (*handler)(int)) {
 
 void handle_signals() {
   for (int number : {SIGHUP, SIGINT, SIGTERM, SIGPIPE, SIGXCPU}) handle(number, end_by_signal);
+  handle(SIGBUS, end_for_lost_page);
   handle(SIGXFSZ, [](int) {});  // the write fails with EFBIG; a program that we start finds the default again
 }
 
@@ -130,6 +140,7 @@ Process::Process(std::string name, int failure) : failure_(failure) {
   take_closed_numbers();
   name.copy(program_name, sizeof program_name - 1);
   check_streams();
+  failure_status = failure;
   handle_signals();
 }
 

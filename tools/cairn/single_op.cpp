@@ -10,6 +10,7 @@
 #include "runtime/input_limits.h"
 #include "single_op_graph.h"
 #include "support/files.h"
+#include "support/nearest.h"
 
 namespace cairn::cli {
 namespace {
@@ -71,6 +72,7 @@ class SingleOpReader {
     if (op_.op.find_first_of("\"\\\n") != std::string::npos)
       stop("E10026", kOption, fmt::format("'{}' is no name of an operator.", clean(op_.op)));
     op_.file = fmt::format("{}_{}", index_, op_.op);
+    check_keys();
     OpDescription described{.op = op_.op};
     std::string inputs;
     for (const Json& description : list("input_desc")) inputs += input(description, described.inputs);
@@ -92,6 +94,15 @@ class SingleOpReader {
   }
 
  private:
+  /// A misspelt key would leave out what stands behind it.
+  void check_keys() const {
+    constexpr std::string_view kKeys[] = {"op", "name", "input_desc", "output_desc", "attr"};
+    for (const auto& [key, value] : json_.items())
+      if (const auto meant = nearest(key, kKeys); meant && *meant != key && !json_.contains(*meant))
+        stop("E10027", kOption, fmt::format("'{}' of operator {} is no key.", clean(key), op_.op),
+             fmt::format("did you mean {}?", *meant));
+  }
+
   Json list(const char* key) const {
     if (!json_.contains(key)) return Json::array();
     if (!json_[key].is_array()) stop("E10032", kOption, fmt::format("{} of operator {} is no list.", key, op_.op));
