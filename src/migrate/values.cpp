@@ -287,9 +287,9 @@ Values Resolver::attribute_of(const Value& value, const std::string& name) {
         return {instance(std::string(kTensor))};
       return {{Value::Is::method, value.name, name, nullptr, kNoNode}};
     case Value::Is::module: return module_member(*value.module, name);
-    case Value::Is::class_:
-    case Value::Is::object: return own_or_inherited(*value.module, value.node, name);
-    case Value::Is::super: return class_attribute(*value.module, value.node, name, true, 0);
+    case Value::Is::class_: return own_or_inherited(*value.module, value.node, name);
+    case Value::Is::object: return read(own_or_inherited(*value.module, value.node, name));
+    case Value::Is::super: return read(class_attribute(*value.module, value.node, name, true, 0));
     default: return {};
   }
 }

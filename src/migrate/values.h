@@ -77,6 +77,7 @@ class Resolver {
   const Values& module_member(const Module& module, const std::string& member);
   Values of_attribute(const Module& module, NodeId node);
   Values attribute_of(const Value& value, const std::string& name);
+  Values read(const Values& members);
   Values class_attribute(const Module& module, NodeId class_node, const std::string& name, bool skip_own, int depth);
   const Values& own_or_inherited(const Module& module, NodeId class_node, const std::string& name);
   Values of_call(const Module& module, NodeId node);

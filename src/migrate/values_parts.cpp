@@ -12,7 +12,30 @@ NodeId items_call(const Syntax& syntax, NodeId call) {
                                                                           : kNoNode;
 }
 
+/// Whether a method is written behind @property or its like: it is called where it is read.
+bool is_property(const Syntax& syntax, NodeId function) {
+  const NodeId decorated = syntax.parent(function);
+  if (syntax.kind(decorated) != Kind::decorated_definition) return false;
+  for (NodeId part : syntax.children(decorated)) {
+    if (syntax.kind(part) != Kind::decorator) continue;
+    const std::string_view name = syntax.text(syntax.first(part));
+    if (name.ends_with("property") || name.ends_with(".setter") || name.ends_with(".getter")) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+/// What members of an object give when they are read.
+Values Resolver::read(const Values& members) {
+  Values found;
+  for (const Value& value : Values(members))
+    if (value.is == Value::Is::function && is_property(value.module->syntax(), value.node))
+      add_all(found, returned(*value.module, value.node));
+    else
+      add(found, value);
+  return found;
+}
 
 /// A part of a tensor is a tensor, that of a dictionary, list or tuple written out is any of its members.
 Values Resolver::of_subscript(const Module& module, NodeId node) {
