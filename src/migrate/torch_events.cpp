@@ -135,14 +135,17 @@ Names reads(const Syntax& syntax, NodeId within) {
   return names;
 }
 
-// The names through which gradients go: not what is read as x.detach().
+// The names through which gradients go: not what is only read inside x.detach() or (a + b).detach().
 Names reads_with_gradient(const Syntax& syntax, NodeId within) {
-  Names cut;
-  for (NodeId node = within; node < syntax[within].after; ++node)
-    if (syntax.kind(node) == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach")
-      cut.insert(std::string(syntax.text(syntax.child(node, Field::object))));
-  Names names = reads(syntax, within);
-  for (const std::string& name : cut) names.erase(name);
+  Names names;
+  for (NodeId node = within; node < syntax[within].after; ++node) {
+    const Kind kind = syntax.kind(node);
+    if (kind == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach")
+      node = syntax[syntax.child(node, Field::object)].after - 1;
+    else if ((kind == Kind::identifier && !is_part_of_name(syntax, node) && !is_target(syntax, node, false)) ||
+             (kind == Kind::attribute && !is_part_of_name(syntax, node)))
+      names.insert(std::string(syntax.text(node)));
+  }
   return names;
 }
 
