@@ -336,7 +336,8 @@ void softmax_of_scores(int64_t count, float scale, const float* mask, float* x) 
     softmax_of(
         count,
         [=](int64_t i, int64_t many) __attribute__((always_inline)) {
-          const Floats value = finish(take(x + i, many) * scale, i, many);
+          // Rounded, as that of a step of its own is: a fused multiply-add would part from it by what large scores round.
+          const Floats value = __builtin_assoc_barrier(finish(take(x + i, many) * scale, i, many));
           return many < kFloats ? first_lanes_or_least(value, many) : value;
         },
         x);
