@@ -25,9 +25,16 @@ try:
     runpy._get_module_details(sys.argv[1])
 except (ImportError, MemoryError, OSError, SystemError) as fault:
     sys.exit(f"error: {sys.argv[2]}: {str(fault).strip().splitlines()[-1] if str(fault).strip() else 'memory ran out'}")
-module = sys.argv[1]
+module, verb, *words = sys.argv[1:]
 del sys.argv[1:3]
-runpy._run_module_as_main(module))";
+try:
+    runpy._run_module_as_main(module)
+except MemoryError as fault:
+    place = fault.__traceback__
+    while place:  # a script of the user keeps its traceback
+        if place.tb_frame.f_code.co_filename in words: raise
+        place = place.tb_next
+    sys.exit(f"error: {verb}: memory ran out"))";
 
 /// OpenBLAS, which NumPy loads, ends its process where its threads cannot be started, and where they get no memory they ask
 /// for it for ever.

@@ -134,7 +134,7 @@ constexpr Row kBlockedRows[] = {
 
 }  // namespace
 
-int64_t channel_block(const Model& model) {
+int64_t channel_block(const Model& model) {  // where the file does not tell it, that of this processor
   const std::map<std::string_view, Shape> kernels = kernels_in_blocks(model);
   for (const auto& [name, kernel] : kernels) {
     const int64_t outputs = kernel.dims[0].size, inputs = kernel.dims[1].size;
@@ -149,7 +149,10 @@ int64_t channel_block(const Model& model) {
     if (node.domain != kBlocks || node.op != "ReorderOutput" || channels == nullptr || node.inputs.empty()) continue;
     if (channels_behind(node.inputs[0], makers, kernels) - channels->integer >= kSmall) return kLarge;
   }
-  return __builtin_cpu_supports("avx512f") ? kLarge : kSmall;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return kLarge;
+#endif
+  return kSmall;
 }
 
 std::span<const Row> blocked_rows() { return kBlockedRows; }

@@ -31,21 +31,18 @@ std::unique_ptr<Block> branch(OpContext& c, std::string_view function, const std
   return block;
 }
 
-/// Fills in results that only the other branch has: zeros of the other branch's type, none along dims that only the run tells. Nobody
-/// reads them.
+/// Fills in results that only the other branch has: zeros of the other branch's type.
 void fill_absent(OpContext& c, std::string_view function, Block& block, const Block& other) {
   const FunctionDef& body = c.importer().find_function(function);
   for (size_t i = 0; i < block.results.size(); ++i) {
     const Node& made = body.nodes[body.outputs[i].edge.node];
     if (made.op != kAbsent) continue;
     const Type& type = other.results[i]->type;
-    if (!type.is_tensor() || !type.shape.ranked)
-      c.refuse("{} is {}, expected a known rank: its branch alone has it", printable(made.name), to_string(type));
-    std::vector<int64_t> sizes;
-    for (const Dim& dim : type.shape.dims) sizes.push_back(std::max<int64_t>(dim.size, 0));
+    if (!type.is_tensor() || !type.shape.known())
+      c.refuse("{} is {}, expected a known shape: its branch alone has it", printable(made.name), to_string(type));
     Builder builder(block);
     Value* zero = cast_to(builder.constant(Tensor::scalar_f32(0)), type.dtype, builder);
-    block.results[i] = builder.add("broadcast_to", {zero, builder.ints(sizes)});
+    block.results[i] = builder.add("broadcast_to", {zero, builder.ints(type.shape.sizes())});
   }
 }
 
