@@ -18,7 +18,7 @@ struct Runs {
         choice.stock_took(stock);
         ++elsewhere;
       } else {
-        choice.took(engine);
+        choice.took(engine, false);
       }
     return elsewhere;
   }
@@ -59,6 +59,17 @@ TEST(ClusterChoice, TensorFlowIsNotTriedBeforeTheEngineHasRunForAQuarterOfItsCom
   EXPECT_EQ(runs.choice.news(), "tensorflow: 2 ms on the engine, 1 ms on TensorFlow");
 }
 
+TEST(ClusterChoice, RunsAtNewSizesAreNoTries) {
+  Runs runs{0.5e6, 1e6};
+  runs.run(1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(runs.choice.next_is_stock());
+    runs.choice.took(90e6, true);
+  }
+  EXPECT_EQ(runs.run(4), 2);
+  EXPECT_EQ(runs.choice.news(), "engine: 0.5 ms on the engine, 1 ms on TensorFlow");
+}
+
 TEST(ClusterChoice, TheOtherSideIsTriedAgainMoreAndMoreSeldom) {
   Runs runs{1.1e6, 1e6};
   EXPECT_LT(10000 - runs.run(10000), 40);
@@ -75,7 +86,7 @@ TEST(ClusterChoice, AForcedSideHasAllRuns) {
     stock.stock_took(1);
     for (ClusterChoice* each : {&engine, &drawing}) {
       EXPECT_FALSE(each->next_is_stock());
-      each->took(1);
+      each->took(1, false);
     }
   }
 }

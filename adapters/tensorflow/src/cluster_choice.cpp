@@ -23,11 +23,12 @@ bool ClusterChoice::next_is_stock() {
   return on_stock_;
 }
 
-void ClusterChoice::add(double ns, Side& side) {
+void ClusterChoice::add(double ns, Side& side, bool planned) {
   if (rule_ != Rule::measured) return;
   std::lock_guard lock(mutex_);
   if (left_ > 0) return;
   const bool cold = !decided_ && side.runs == 0;  // it compiled, planned or made kernels
+  if (planned && !cold) return;
   if (cold && &side == &engine_) compiled_ = ns;
   const bool early = !cold && is_early();
   if (early) spent_ += ns;

@@ -289,7 +289,7 @@ class ClusterOp : public tf::AsyncOpKernel {
       planning += static_cast<double>(code->planning() - before);
       if (code->random().empty()) {
         choice.took(scratch_.sizes, clock.ns(), planning);
-        op_.program_->doubt().took(clock.ns());
+        op_.program_->doubt().took(clock.ns(), planning > 0);
       } else {
         op_.program_->doubt().stay_on_engine();  // as streams of random numbers do
       }

@@ -48,7 +48,7 @@ tf::GraphDef outline(const tf::Graph& graph, const tf::FunctionLibraryDefinition
   return outline;
 }
 
-/// Conditionals inside of loops, which functions of the engine may pay for with copies.
+/// The switches of conditionals inside loops. The engine copies what a branch hands out, so TensorFlow may be faster there.
 std::vector<const tf::Node*> branches_in_loops(const tf::Graph& graph) {
   std::vector<const tf::Node*> found, open;
   std::vector<bool> met(static_cast<size_t>(graph.num_node_ids()), false);
