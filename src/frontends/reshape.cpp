@@ -14,6 +14,18 @@ int64_t normal_axis(int64_t axis, size_t rank) {
   return axis < 0 ? axis + signed_rank : axis;
 }
 
+std::vector<int64_t> axes_from(int64_t first, size_t rank) {
+  std::vector<int64_t> axes;
+  for (; first < static_cast<int64_t>(rank); ++first) axes.push_back(first);
+  return axes;
+}
+
+std::vector<int64_t> swapped_axes(size_t rank, size_t one, size_t other) {
+  std::vector<int64_t> order = axes_from(0, rank);
+  std::swap(order[one], order[other]);
+  return order;
+}
+
 std::vector<int64_t> normal_axes(std::vector<int64_t> axes, size_t rank) {
   for (int64_t& axis : axes) axis = normal_axis(axis, rank);
   std::sort(axes.begin(), axes.end());

@@ -37,6 +37,10 @@ Value* reshape_by(Value* x, Value* shape, Builder& builder);
 /// The axes counted from 0. Throws Error invalid_model for an axis that is out of range or named twice.
 std::vector<int64_t> normal_axes(std::vector<int64_t> axes, size_t rank);
 int64_t normal_axis(int64_t axis, size_t rank);
+/// first .. rank-1.
+std::vector<int64_t> axes_from(int64_t first, size_t rank);
+/// The permutation of `rank` axes that exchanges two of them, which count from 0.
+std::vector<int64_t> swapped_axes(size_t rank, size_t one, size_t other);
 
 /// Elements begin .. end-1 of a vector.
 Value* part_of(Value* vector, int64_t begin, int64_t end, Builder& builder);

@@ -123,31 +123,23 @@ Names sets(const Syntax& syntax, NodeId within) {
   return names;
 }
 
-Names reads(const Syntax& syntax, NodeId within) {
+// `detached`: also what is only read inside x.detach() or (a + b).detach(), through which no gradients go.
+static Names names_read(const Syntax& syntax, NodeId within, bool detached) {
   Names names;
   for (NodeId node = within; node < syntax[within].after; ++node) {
-    Kind kind = syntax.kind(node);
-    if (kind == Kind::attribute && !is_part_of_name(syntax, node)) names.insert(std::string(syntax.text(node)));
-    if (kind != Kind::identifier || is_part_of_name(syntax, node)) continue;
-    if (is_target(syntax, node, false)) continue;
-    names.insert(std::string(syntax.text(node)));
+    const Kind kind = syntax.kind(node);
+    if (!detached && kind == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach") {
+      node = syntax[syntax.child(node, Field::object)].after - 1;
+      continue;
+    }
+    const bool named = kind == Kind::attribute || (kind == Kind::identifier && !is_target(syntax, node, false));
+    if (named && !is_part_of_name(syntax, node)) names.insert(std::string(syntax.text(node)));
   }
   return names;
 }
 
-// The names through which gradients go: not what is only read inside x.detach() or (a + b).detach().
-Names reads_with_gradient(const Syntax& syntax, NodeId within) {
-  Names names;
-  for (NodeId node = within; node < syntax[within].after; ++node) {
-    const Kind kind = syntax.kind(node);
-    if (kind == Kind::attribute && syntax.text(syntax.child(node, Field::attribute)) == "detach")
-      node = syntax[syntax.child(node, Field::object)].after - 1;
-    else if ((kind == Kind::identifier && !is_part_of_name(syntax, node) && !is_target(syntax, node, false)) ||
-             (kind == Kind::attribute && !is_part_of_name(syntax, node)))
-      names.insert(std::string(syntax.text(node)));
-  }
-  return names;
-}
+Names reads(const Syntax& syntax, NodeId within) { return names_read(syntax, within, true); }
+Names reads_with_gradient(const Syntax& syntax, NodeId within) { return names_read(syntax, within, false); }
 
 bool meets(const Names& a, const Names& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });

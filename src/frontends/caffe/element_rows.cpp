@@ -198,10 +198,8 @@ void arg_max(LayerContext& c) {
   const bool values = params.flag("out_max_val", false), along = params.has("axis");
   Value* x = c.in[0];
   const size_t rank = c.rank(), axis = along ? c.axis(params, "axis", 0) : 1;
-  std::vector<int64_t> order(rank);
+  const std::vector<int64_t> order = along ? swapped_axes(rank, axis, rank - 1) : std::vector<int64_t>();
   if (along) {
-    for (size_t i = 0; i < rank; ++i) order[i] = static_cast<int64_t>(i);
-    std::swap(order[axis], order[rank - 1]);
     x = transposed(x, order, c.b);
   } else {
     x = c.reshape(x, {{-1, 0}, {}});

@@ -1,6 +1,5 @@
 // Imports models saved by Keras: their layers in the order of their calls.
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <set>
 
@@ -19,12 +18,6 @@
 namespace cairn {
 namespace keras {
 namespace {
-
-std::vector<int64_t> axes_from(size_t first, size_t rank) {
-  std::vector<int64_t> axes(rank - first);
-  std::iota(axes.begin(), axes.end(), static_cast<int64_t>(first));
-  return axes;
-}
 
 /// [batch, steps, ...] as [batch * steps, ...].
 Value* steps_joined(Value* x, Builder& builder) {

@@ -76,11 +76,9 @@ void arg_most_i32(LayerContext& c, const Arguments& a) {
 
 void swap_axes(LayerContext& c, const Arguments& a) {
   Value* x = a.first();
-  std::vector<int64_t> order;
-  for (size_t i = 0; i < a.rank(x); ++i) order.push_back(static_cast<int64_t>(i));
-  std::swap(order[static_cast<size_t>(normal_axis(a.integer("axis1", 0), order.size()))],
-            order[static_cast<size_t>(normal_axis(a.integer("axis2", 0), order.size()))]);
-  c.out = {transposed(x, order, c.b)};
+  const size_t rank = a.rank(x);
+  const auto axis = [&](const char* name) { return static_cast<size_t>(normal_axis(a.integer(name, 0), rank)); };
+  c.out = {transposed(x, swapped_axes(rank, axis("axis1"), axis("axis2")), c.b)};
 }
 
 void move_axes(LayerContext& c, const Arguments& a) {

@@ -1,6 +1,5 @@
 // Operators of com.microsoft that join operators of ONNX, or are older or other forms of them.
 #include <cmath>
-#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/attention.h"
@@ -134,12 +133,9 @@ void solved(OpContext& c) {
   c.expect_inputs(2, 2);
   Value* a = c.in[0];
   if (c.integer("transposed", 0) != 0) {
-    const auto rank = static_cast<int64_t>(c.rank(0));
+    const size_t rank = c.rank(0);
     if (rank < 2) fail(ErrorKind::invalid_model, "", "the matrix has {} dims", rank);
-    std::vector<int64_t> order(static_cast<size_t>(rank));
-    std::iota(order.begin(), order.end(), 0);
-    std::swap(order[order.size() - 2], order.back());
-    a = transposed(a, order, c.b);
+    a = transposed(a, swapped_axes(rank, rank - 2, rank - 1), c.b);
   }
   const bool column = c.rank(1) + 1 == c.rank(0);
   Value* right = column ? expand_dims(c.in[1], {static_cast<int64_t>(c.rank(1))}, c.b) : c.in[1];

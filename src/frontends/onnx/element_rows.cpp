@@ -1,5 +1,4 @@
 // ONNX operators that choose, gather and scatter elements.
-#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
@@ -23,8 +22,7 @@ size_t unrepeat(OpContext& c, Value*& indices, size_t axis, const Shape& dims, c
   while (kept > axis + 1 && own[kept - 1] == Dim(1) && dims.dims[kept - 1].surely_equals(whole.dims[kept - 1])) --kept;
   for (size_t i = 0; i < kept; ++i)
     if (!own[i].surely_equals(dims.dims[i])) return rank;
-  std::vector<int64_t> gone(rank - kept);
-  std::iota(gone.begin(), gone.end(), static_cast<int64_t>(kept));
+  const std::vector<int64_t> gone = axes_from(static_cast<int64_t>(kept), rank);
   if (!gone.empty()) indices = squeeze(source, gone, c.b);
   return kept;
 }
@@ -41,10 +39,9 @@ void gather_elements(OpContext& c) {
   c.expect_inputs(2, 2);
   const auto [rank, axis] = rank_and_axis(c);
   Value *x = c.in[0], *indices = c.in[1];
-  std::vector<int64_t> least_end(rank, 0), order(rank);
+  std::vector<int64_t> least_end(rank, 0);
   least_end[axis] = kToTheEnd;
   bool smaller = false;  // the indices may be, along the other axes
-  std::iota(order.begin(), order.end(), int64_t{0});
   for (size_t i = 0; i < rank; ++i)
     smaller |= i != axis && !x->type.shape.dims[i].surely_equals(indices->type.shape.dims[i]);
   if (smaller) {
@@ -64,8 +61,7 @@ void gather_elements(OpContext& c) {
     c.out = {gathered(axis)};
     return;
   }
-  std::swap(order[axis], order[rank - 1]);
-  const auto swapped = [&](Value* value) { return transposed(value, order, c.b); };
+  const auto swapped = [&](Value* value) { return transposed(value, swapped_axes(rank, axis, rank - 1), c.b); };
   x = swapped(x), indices = swapped(indices);
   c.out = {swapped(gathered(rank - 1))};
 }

@@ -152,8 +152,8 @@ inline constexpr const char* kMicrosoft = "com.microsoft";
 std::vector<Value*> as_operator(OpContext& context, std::string_view domain, std::string_view op,
                                 std::vector<Value*> inputs, int64_t opset);
 
-/// The channels in a block of the model's kernels, 8 or 16. Where no kernel tells, the block that ONNX Runtime has on this
-/// processor: it reads such files only on processors like that which wrote them.
+/// The number of channels in a block of the model's kernels, 8 or 16. Where no kernel tells it, the number that ONNX Runtime
+/// uses on this processor.
 int64_t channel_block(const Model& model);
 
 /// Thrown by a row when the reason is already recorded among the problems.

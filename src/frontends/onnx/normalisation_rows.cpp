@@ -48,12 +48,6 @@ Value* normalized(Value* x, const std::vector<int64_t>& axes, double epsilon, Bu
   return of_mean_square_one(b.add("sub", {x, mean}), axes, epsilon, b);
 }
 
-std::vector<int64_t> axes_from(int64_t first, size_t rank) {
-  std::vector<int64_t> axes;
-  for (; first < static_cast<int64_t>(rank); ++first) axes.push_back(first);
-  return axes;
-}
-
 /// What torch joins to one channel, as it writes group norms of one group, before that: layouts may change there. Or null.
 Value* before_joined(Value* x) {
   const cairn::Node* reshape = x->producer;

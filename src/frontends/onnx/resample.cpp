@@ -177,9 +177,7 @@ class Resampler {
     if (c_.integer("exclude_outside", 0) != 0) weight = select(from.apply("equal", {inside}), weight, weight.number(0));
     const Var sum = reduce_sum(weight, {1}, true);
     weight = weight / select(sum.apply("equal", {sum.number(0)}), sum.number(1), sum);
-    std::vector<int64_t> order;
-    for (size_t i = 0; i < c_.rank(0); ++i) order.push_back(static_cast<int64_t>(i));
-    std::swap(order[axis.axis], order.back());
+    const std::vector<int64_t> order = swapped_axes(c_.rank(0), axis.axis, c_.rank(0) - 1);
     const bool vector = order.size() == 1;
     Value* rows = vector ? expand_dims(x, {0}, b_) : transposed(x, order, b_);
     Value* y = b_.add("matmul", {rows, cast(weight, x->type.dtype).value}, {{"transpose_b", true}});

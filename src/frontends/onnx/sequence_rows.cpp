@@ -133,9 +133,8 @@ void concat_from_sequence(OpContext& c) {
   }
   Value* first = b.add("list_get", {list, integer_constant(b, 0)});
   if (!first->type.shape.ranked) c.refuse("the rank of the elements is not known");
-  std::vector<int64_t> order(first->type.shape.rank());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::swap(order[0], order[static_cast<size_t>(normal_axis(axis, order.size()))]);
+  const size_t rank = first->type.shape.rank();
+  const std::vector<int64_t> order = swapped_axes(rank, 0, static_cast<size_t>(normal_axis(axis, rank)));
   Shape shape;
   shape.dims.resize(order.size());
   list = made_list(b, Type::tensor(first->type.dtype, shape), length_of(list, b), {list},

@@ -1,6 +1,5 @@
 // ONNX's Fourier transforms and windows, and its ops on bits.
 #include <cmath>
-#include <numeric>
 
 #include "frontends/fold.h"
 #include "frontends/onnx/importer.h"
@@ -57,9 +56,8 @@ void dft(OpContext& c) {
   if (onesided && inverse) {
     if (!length && !size.known()) c.refuse("the length is not known");
     Value* number = c.b.constant(Tensor::scalar_i64(length.value_or(2 * (size.size - 1))));
-    std::vector<int64_t> swap(static_cast<size_t>(rank));
-    std::iota(swap.begin(), swap.end(), int64_t{0});
-    std::swap(swap[static_cast<size_t>(axis)], swap[static_cast<size_t>(rank) - 2]);
+    const auto dims = static_cast<size_t>(rank);
+    const std::vector<int64_t> swap = swapped_axes(dims, static_cast<size_t>(axis), dims - 2);
     const bool last = axis == rank - 2;
     Value* y = c.b.add("inverse_real_dft", {last ? x : transposed(x, swap, c.b), number});
     y = expand_dims(y, {rank - 1}, c.b);

@@ -23,12 +23,13 @@ def prepare(config):
     if fresh:
         rewrite.custom_optimizers.add(name=engine.OPTIMIZER)
     config.allow_soft_placement = True
-    if engine.selected() != "tensorflow":
-        if fresh:
-            rewrite.memory_optimization = RewriterConfig.OFF
-        rewrite.remapping = RewriterConfig.OFF
-        engine.lighten(rewrite)
-        config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
+    if engine.selected() == "tensorflow":
+        return config
+    if fresh:
+        rewrite.memory_optimization = RewriterConfig.OFF
+    rewrite.remapping = RewriterConfig.OFF
+    engine.lighten(rewrite)
+    config.graph_options.optimizer_options.global_jit_level = config_pb2.OptimizerOptions.OFF
     return config
 
 
